@@ -1,0 +1,352 @@
+"""What the bytes of a file are: one pass in pieces, in bounded memory, that gives a `Profile` or the reason why not.
+
+The rule, in this order:
+
+1. A byte order mark decides. UTF-16 and UTF-32 with one must be whole code units without NUL characters; unpaired
+   surrogates are kept and shown as escapes.
+2. Any NUL byte otherwise is binary.
+3. Valid UTF-8 is UTF-8.
+4. One of the legacy encodings, with enough evidence: more than `STRAY` bytes that are not UTF-8, and not fewer than
+   the bytes that are; all non-ASCII passages of the whole file decode in it and encode back to the same bytes; and
+   charset-normalizer, on a sample of them, finds the text in order and in a language of that encoding.
+5. More than a tenth of the bytes undecodable as UTF-8 is binary.
+6. Else UTF-8 with bytes that are no text: one stray byte must not turn a file into Urdu.
+
+Content is taken in blocks of `BLOCK` bytes counted from its start, however it is fed, so `detect`, `profile` and
+`Scan` say the same of the same bytes. Limits: the sample is at most `SAMPLE` bytes; once a file has shown `SETTLED`
+continuation bytes of valid UTF-8, eight times what is invalid, it is UTF-8 whatever follows.
+"""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from langchain_filestate._codec import (
+    BOMS,
+    DEFAULT_ENCODINGS,
+    UTF8,
+    Format,
+    Newline,
+    check_encodings,
+    style,
+)
+from langchain_filestate._kind import describe
+from langchain_filestate.errors import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BLOCK = 1 << 20
+STRAY = 10
+SETTLED = 4096
+SAMPLE = 1 << 15
+PASSAGE = 2000
+AROUND = 60
+
+_HIGH = re.compile(rb"[\x80-\xff]+")
+# Two ASCII bytes after a run of others: the second byte of a character may be ASCII, and after one more every codec is
+# at rest, so that passages can be joined. The first two of a block may belong to a run at the end of the one before.
+_PASSAGES = re.compile(rb"\A[\x00-\x7f]{1,2}|[\x80-\xff]+[\x00-\x7f]{0,2}")
+_ESCAPED = re.compile("[\udc80-\udcff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What one pass over a file found out.
+
+    Args:
+        digest: SHA-256 of the raw bytes, in hex.
+        size: Bytes, with the byte order mark.
+        lines: Lines; a last one without newline counts.
+        newline: How lines end.
+        final_newline: Whether the last line ends with a newline; False for an empty file.
+        format: How the bytes are read as text.
+        marks: Line ends before each block of `BLOCK` bytes, to find a line without reading what is before it.
+    """
+
+    digest: str
+    size: int
+    lines: int
+    newline: Newline
+    final_newline: bool
+    format: Format
+    marks: tuple[int, ...]
+
+
+class Scan:
+    """One pass over a file: feed it in pieces of any size, then finish.
+
+    Memory is a few blocks whatever the size of the file; time for ASCII is little more than that of its SHA-256.
+
+    Args:
+        encodings: Legacy encodings to look for where it is not UTF-8; see `check_encodings`.
+    """
+
+    def __init__(self, encodings: Sequence[str] = DEFAULT_ENCODINGS) -> None:
+        self._judge = _Judge(check_encodings(tuple(encodings)))
+        self._hash = hashlib.sha256()
+        self._rest = bytearray()
+
+    def feed(self, piece: bytes) -> None:
+        """Take the next bytes of the file."""
+        self._hash.update(piece)
+        if len(piece) == BLOCK and not self._rest:
+            self._judge.block(piece)
+            return
+        self._rest += piece
+        while len(self._rest) >= BLOCK:
+            self._judge.block(bytes(memoryview(self._rest)[:BLOCK]))
+            del self._rest[:BLOCK]
+
+    def finish(self) -> Profile:
+        """Give the result.
+
+        Raises:
+            Refused: `binary`: the content is no text; the message says why, what it looks like and what to do.
+        """
+        return self._judge.finish(bytes(self._rest), self._hash.hexdigest())
+
+
+def profile(data: bytes, encodings: Sequence[str] = DEFAULT_ENCODINGS) -> Profile:
+    """`Scan` of content that is in memory."""
+    judge = _Judge(check_encodings(tuple(encodings)))
+    return judge.finish(judge.blocks(data), hashlib.sha256(data).hexdigest())
+
+
+def detect(data: bytes, encodings: Sequence[str] = DEFAULT_ENCODINGS) -> Format:
+    """Say how content is read as text.
+
+    Raises:
+        Refused: `binary`, as `Scan.finish`.
+    """
+    if len(data) <= BLOCK and data.isascii() and b"\0" not in data:
+        return UTF8
+    judge = _Judge(check_encodings(tuple(encodings)))
+    return judge.finish(judge.blocks(data), "").format
+
+
+class _Judge:
+    """The evidence so far, block by block."""
+
+    def __init__(self, encodings: tuple[str, ...]) -> None:
+        self._encodings = encodings
+        self._head = b""
+        self._tail = b""
+        self._size = 0
+        self._marks: list[int] = []
+        self._newlines = 0
+        self._crlf = 0
+        self._bom = b""
+        self._encoding = "utf-8"
+        self._reason = ""
+        self._pending = b""  # the beginning of a character at the end of the block before
+        self._bad = 0
+        self._good = 0
+        self._settled = False
+        self._early: list[bytes] = []
+        self._candidates: list[_Candidate] | None = None
+        self._sample: list[bytes] = []
+        self._last = ""
+
+    def blocks(self, data: bytes) -> bytes:
+        """Take all whole blocks of `data`; returns what is left."""
+        if len(data) < BLOCK:
+            return data
+        at = 0
+        while at + BLOCK <= len(data):
+            self.block(data[at : at + BLOCK])
+            at += BLOCK
+        return data[at:]
+
+    def block(self, data: bytes, *, final: bool = False) -> None:
+        """Take the next `BLOCK` bytes, or what is left at the end."""
+        first = not self._size
+        if first:
+            self._head = data[:512]
+            for bom, encoding in BOMS:
+                if data.startswith(bom):
+                    self._bom, self._encoding = bom, encoding
+                    break
+        self._size += len(data)
+        self._marks.append(self._newlines)
+        self._take(data, first=first, final=final)
+        self._tail = data[-4:]
+
+    def _take(self, data: bytes, *, first: bool, final: bool) -> None:
+        if self._reason:
+            return
+        if self._encoding in _WIDE:
+            self._wide(data[len(self._bom) :] if first else data, final=final)
+        else:
+            self._narrow(data, first=first, final=final)
+
+    def _wide(self, data: bytes, *, final: bool) -> None:
+        data = self._pending + data
+        unit = 2 if "16" in self._encoding else 4
+        if final and len(data) % unit:
+            self._reason = f"it begins with a byte order mark of {self._encoding.upper()} but ends inside a character"
+            return
+        decoder = _WIDE[self._encoding]
+        try:
+            text, used = decoder(data, "strict", final)
+        except UnicodeDecodeError:
+            try:
+                text, used = decoder(data, "surrogatepass", final)
+            except UnicodeDecodeError:
+                self._reason = f"it begins with a byte order mark of {self._encoding.upper()} but is not that"
+                return
+            self._bad += unit * sum("\ud800" <= char <= "\udfff" for char in text)
+        self._pending = data[used:]
+        if "\0" in text:
+            self._reason = f"it is {self._encoding.upper()} with NUL characters"
+            return
+        self._newlines += text.count("\n")
+        self._crlf += text.count("\r\n") + (text.startswith("\n") and self._last == "\r")
+        self._last = text[-1:]
+
+    def _narrow(self, data: bytes, *, first: bool, final: bool) -> None:
+        if b"\0" in data:
+            self._reason = "it holds NUL bytes"
+            return
+        self._newlines += data.count(b"\n")
+        if b"\r" in data:
+            self._crlf += data.count(b"\r\n")
+        if data.startswith(b"\n") and self._tail.endswith(b"\r"):
+            self._crlf += 1
+        if data.isascii() and not self._pending:
+            if self._candidates:
+                self._prove(data[:2])
+            elif self._early:
+                self._early.append(data[:2])
+            return
+        raw = self._pending + data
+        try:
+            text, used = codecs.utf_8_decode(raw, "strict", final)
+            bad = 0
+        except UnicodeDecodeError:
+            text, used = codecs.utf_8_decode(raw, "surrogateescape", final)
+            bad = len(_ESCAPED.findall(text))
+        self._pending = raw[used:]
+        self._bad += bad
+        self._good += used - len(text)
+        if self._settled or self._bom:
+            return
+        if self._good > SETTLED and self._good > 8 * self._bad:
+            self._settled, self._candidates = True, None
+            self._early.clear()
+            return
+        self._evidence(data, first=first, final=final)
+
+    def _evidence(self, data: bytes, *, first: bool, final: bool) -> None:
+        """Keep what is needed to judge legacy encodings: proof that each still fits, and a sample of natural text."""
+        passages = b"".join(_PASSAGES.findall(data))
+        if self._candidates is not None:
+            self._prove(passages)
+        elif self._bad:
+            self._candidates = [_Candidate(name) for name in self._encodings]
+            self._prove(b"".join([*self._early, passages]))
+            self._early.clear()
+        else:
+            self._early.append(passages)
+        room = SAMPLE - sum(map(len, self._sample))
+        if room > 0:
+            self._sample.append(_sample(data, room, first=first, final=final))
+
+    def _prove(self, data: bytes) -> None:
+        self._candidates = [c for c in self._candidates or () if c.fits(data)]
+
+    def finish(self, rest: bytes, digest: str) -> Profile:
+        """Take what is left and judge."""
+        if rest or not self._size:
+            self.block(rest, final=True)
+        else:
+            self._take(b"", first=False, final=True)
+        fmt = self._format()
+        newline = "\n".encode(fmt.encoding)
+        final_newline = self._size > len(self._bom) and self._tail.endswith(newline)
+        return Profile(
+            digest=digest,
+            size=self._size,
+            lines=self._newlines + (self._size > len(self._bom) and not final_newline),
+            newline=style(self._newlines, self._crlf),
+            final_newline=final_newline,
+            format=fmt,
+            marks=tuple(self._marks),
+        )
+
+    def _format(self) -> Format:
+        reason = self._reason
+        if not reason and self._bad > STRAY and self._bad > self._good and self._candidates:
+            best = _best([c for c in self._candidates if c.fits(b"", final=True)], b"".join(self._sample))
+            if best:
+                return Format(best, b"", lossless=True)
+        if not reason and self._bad * 10 > self._size:
+            reason = f"{self._bad} of its {self._size} bytes are no text in any encoding that is looked for"
+        if reason:
+            raise Refused(describe(reason, self._head, self._size), code="binary")
+        return Format(self._encoding, self._bom, lossless=not self._bad) if self._bom or self._bad else UTF8
+
+
+_WIDE = {
+    "utf-16-le": codecs.utf_16_le_decode,
+    "utf-16-be": codecs.utf_16_be_decode,
+    "utf-32-le": codecs.utf_32_le_decode,
+    "utf-32-be": codecs.utf_32_be_decode,
+}
+
+
+class _Candidate:
+    """A legacy encoding that the file may have, as long as all passages decode in it and encode back the same."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._decoder = codecs.getincrementaldecoder(name)("strict")
+        self._pending = b""
+
+    def fits(self, data: bytes, *, final: bool = False) -> bool:
+        raw = self._pending + data
+        try:
+            text = self._decoder.decode(data, final)
+            self._pending = self._decoder.getstate()[0]
+            return text.encode(self.name) == raw[: len(raw) - len(self._pending)]
+        except UnicodeError:
+            return False
+
+
+def _sample(data: bytes, room: int, *, first: bool, final: bool) -> bytes:
+    """Passages that are not ASCII, with up to 60 bytes around, whole as to characters."""
+    out: list[bytes] = []
+    start = end = -1
+    for match in _HIGH.finditer(data):
+        if (match.start() == 0 and not first) or (match.end() == len(data) and not final):
+            continue  # it may begin or end inside a character
+        gap = match.start() - end
+        if start < 0:
+            start = max(0, match.start() - AROUND)
+        elif gap > 2 * AROUND or (end - start > PASSAGE and (gap > 1 or data[end] < 0x30)):  # noqa: PLR2004  no second byte
+            out.append(data[start : min(end + AROUND, match.start())])
+            room -= len(out[-1])
+            if room <= 0:
+                return b"\n".join(out)
+            start = max(end + min(gap, 2), match.start() - AROUND)
+        end = match.end()
+    if start >= 0:
+        out.append(data[start : end + AROUND])
+    return b"\n".join(out)
+
+
+def _best(candidates: list[_Candidate], sample: bytes) -> str | None:
+    """Let charset-normalizer choose among those that fit, and check that the text is of the scripts it is for."""
+    from charset_normalizer import from_bytes  # noqa: PLC0415  only needed for files that are not UTF-8
+
+    names = [c.name for c in candidates]
+    if not names:
+        return None
+    best = from_bytes(sample, cp_isolation=names, preemptive_behaviour=False).best()
+    if best is None:
+        return None
+    return next((name for name in names if codecs.lookup(name) == codecs.lookup(best.encoding)), None)

@@ -1,0 +1,266 @@
+"""A window of a file as numbered lines, and the way on from it.
+
+Only `LINE<tab>TEXT` lines are content; everything else (where to go on, what was cut, what is shown in another way)
+is in `notes`, beside it. Rules:
+
+- The view stops before a line that no longer fits into `max_chars`, and says which `offset` comes next.
+- A line longer than `max_line_chars` is cut, the view goes on, and a note says how to read the rest of that line.
+  Where one line is asked for (`limit=1`, a `column`, the last line) it may use all of `max_chars`; what does not fit
+  then is reached with `offset` and `column`.
+- So following the notes neither skips nor repeats a character. At least one character is always delivered.
+- A line end is shown as the end of the shown line, CRLF like LF. Any other character is shown as it is, a bare CR too:
+  text copied from here is text that is found in the file. Only bytes that are no text are shown as escapes.
+
+A column counts characters (code points) of the line from 1; a byte that is no text is one character. Memory is bounded
+by a block of the file or four times `max_chars`, whatever the length of lines.
+"""
+
+from __future__ import annotations
+
+import codecs
+from bisect import bisect_left
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from langchain_filestate._codec import Format, decode, last_newline, nth_newline, ranges, reencode, show
+from langchain_filestate._detect import BLOCK, Profile
+from langchain_filestate.errors import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MAX_LISTED = 12
+GUTTER = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What is shown of a file.
+
+    Args:
+        text: Numbered lines, joined by newlines, none at the end.
+        notes: What to know beside it, for the model.
+        first_line: Number of the first line shown, 0 if none.
+        last_line: Number of the last line shown, if only in part, 0 if none.
+        seen: Ranges of lines delivered whole.
+        complete: Whether the whole file was delivered whole.
+        following: Offset and column to go on at; None at the end of the file.
+    """
+
+    text: str
+    notes: tuple[str, ...]
+    first_line: int
+    last_line: int
+    seen: tuple[tuple[int, int], ...]
+    complete: bool
+    following: tuple[int, int] | None = None
+
+
+def window(
+    read: Callable[[int, int], bytes],
+    profile: Profile,
+    *,
+    offset: int = 1,
+    limit: int | None = None,
+    column: int = 1,
+    max_lines: int = 2000,
+    max_chars: int = 100_000,
+    max_line_chars: int = 2000,
+) -> Window:
+    """Show lines of a file.
+
+    Args:
+        read: Gives `size` bytes of the file from a byte offset, fewer at its end; the file is the one of `profile`.
+        profile: What the scan of these bytes found.
+        offset: First line, from 1; 0 is taken as 1, a negative one counts from the end (-1 is the last line).
+        limit: Lines at most; None: as many as fit.
+        column: First character of the first line, from 1; 0 is taken as 1.
+        max_lines: Lines at most, whatever `limit` says.
+        max_chars: Characters of `text` at most, line numbers included.
+        max_line_chars: Characters of one line, in a view of several.
+
+    Raises:
+        Refused: `out_of_range`: the file has no such line, or the line no such column. `bad_arguments`: a limit below 1
+            or a negative column.
+    """
+    if limit is not None and limit < 1:
+        raise Refused("limit must be 1 or more, or be left out.", code="bad_arguments")
+    if column < 0:
+        raise Refused(
+            "column must be 1 or more: it counts characters from the start of the line.", code="bad_arguments"
+        )
+    total = profile.lines
+    first = max(1, total + 1 + offset) if offset < 0 else offset or 1
+    column = column or 1
+    if not total and first == 1 and column == 1:
+        return Window("", ("The file is empty.",), 0, 0, (), complete=True)
+    if first > total:
+        message = f"offset={offset} is past the end of the file, which has {total} line(s)."
+        raise Refused(message, code="out_of_range")
+    last = min(total, first + min(max_lines, limit or max_lines) - 1)
+    view = _View(read, profile, first, column, last, max_chars)
+    one = column > 1 or last == first
+    view.fill(max_chars if one else max_line_chars, max_line_chars)
+    return view.window(once=limit == 1)
+
+
+@dataclass(slots=True)
+class _View:
+    """A window in the making."""
+
+    read: Callable[[int, int], bytes]
+    profile: Profile
+    first: int
+    column: int
+    last: int
+    room: int
+    shown: list[str] = field(default_factory=list)
+    cut: list[int] = field(default_factory=list)
+    escaped: list[int] = field(default_factory=list)
+    cap: int = 0
+    following: tuple[int, int] | None = None
+
+    def start_of(self, line: int) -> int:
+        """Byte offset of a line; that of the one after the last is the size."""
+        fmt, marks = self.profile.format, self.profile.marks
+        if line == 1:
+            return len(fmt.bom)
+        if line > self.profile.lines:
+            return self.profile.size
+        block = bisect_left(marks, line - 1) - 1
+        at = block * BLOCK
+        return at + nth_newline(self.read(at, BLOCK), fmt, line - 1 - marks[block])
+
+    def offset_of(self, line: int, column: int) -> int:
+        """Byte offset of a character of a line."""
+        start, end = self.start_of(line), self.start_of(line + 1)
+        if column == 1:
+            return start
+        fmt = self.profile.format
+        for char in "\n\r":
+            unit = char.encode(fmt.encoding)
+            if end - len(unit) >= start and self.read(end - len(unit), len(unit)) == unit:
+                end -= len(unit)
+            else:
+                break
+        at, skip = start, column - 1
+        while at < end:
+            data = self.read(at, min(BLOCK, end - at))
+            text, used = decode_some(data, fmt, final=at + len(data) == end)
+            if skip < len(text):
+                return at + (skip if used == len(text) else len(reencode(text[:skip], fmt)))
+            at, skip = at + used, skip - len(text)
+        message = f"column={column} is past the end of line {line}, which has {column - 1 - skip} character(s)."
+        raise Refused(message, code="out_of_range", lines=(line,))
+
+    def fill(self, cap: int, later: int) -> None:
+        """Show lines until the view is full; `cap` is the bound for the first line, `later` for the others."""
+        fmt, line, self.cap = self.profile.format, self.first, later
+        at = self.offset_of(line, self.column)
+        while line <= self.last:
+            data = self.read(at, 4 * self.room + 4096)  # no character is longer, so this holds all that fits
+            used = len(data) if at + len(data) >= self.profile.size else last_newline(data, fmt)
+            text = decode(data[:used], fmt) if used else decode_some(data, fmt, final=False)[0]
+            if "\r" in text:
+                text = text.replace("\r\n", "\n")
+            lines = text.removesuffix("\n").split("\n", self.last - line + 1)[: self.last - line + 1]
+            if not self._show_all(lines, line, min(cap, later), partial=not used):
+                for number, content in enumerate(lines, line):
+                    self._show(number, content, cap if number == self.first else later, partial=not used)
+                    if self.following:
+                        return
+            line += len(lines)
+            at = at + used if used or line > self.last else self.start_of(line)
+        if line <= self.profile.lines:
+            self.following = (line, 1)
+
+    def _show_all(self, lines: list[str], line: int, cap: int, *, partial: bool) -> bool:
+        """Show lines that all fit, as nearly always; else do nothing."""
+        width = max(GUTTER, len(str(line + len(lines)))) + 2
+        need = sum(map(len, lines)) + width * len(lines)
+        if partial or need > self.room or max(map(len, lines)) > cap:
+            return False
+        if not self.profile.format.lossless and any(show(content) != content for content in lines):
+            return False
+        self.shown += [f"{number:>6}\t{content}" for number, content in enumerate(lines, line)]
+        self.room -= need
+        return True
+
+    def _show(self, number: int, content: str, cap: int, *, partial: bool) -> None:
+        """Show a line as far as it fits, or say that the view is full."""
+        fmt, gutter = self.profile.format, f"{number:>6}\t"
+        room = self.room - len(gutter) - bool(self.shown)
+        piece = content[:cap]
+        text = show(piece, fmt)
+        if len(text) > room:
+            column = 1
+            if not self.shown:
+                while len(text) > room and len(piece) > 1:
+                    piece = piece[: -max(1, (len(text) - room) // 6)]  # an escape has six characters at most
+                    text = show(piece, fmt)
+                self.shown.append(gutter + text)
+                if text != piece:
+                    self.escaped.append(number)
+                column = self.column + len(piece)
+            self.following = (number, column)
+            return
+        self.shown.append(gutter + text)
+        self.room = room - len(text)
+        if text != piece:
+            self.escaped.append(number)
+        if partial or len(content) > cap:
+            self.cut.append(number)
+
+    def window(self, *, once: bool) -> Window:
+        """Give what was shown, with the notes."""
+        last = self.first + len(self.shown) - 1
+        broken = self.following is not None and self.following[1] > 1
+        missing = {*self.cut, *([last] if broken else ()), *([self.first] if self.column > 1 else ())}
+        seen = tuple(ranges(n for n in range(self.first, last + 1) if n not in missing))
+        return Window(
+            text="\n".join(self.shown),
+            notes=tuple(self._notes(last, once=once)),
+            first_line=self.first,
+            last_line=last,
+            seen=seen,
+            complete=seen == ((1, self.profile.lines),),
+            following=self.following,
+        )
+
+    def _notes(self, last: int, *, once: bool) -> Iterator[str]:
+        if self.cut:
+            yield (
+                f"Cut after {self.cap} characters: {listed(self.cut)}. Read the rest of such a line N with offset=N, "
+                f"column={self.cap + 1}, limit=1."
+            )
+        if self.following:
+            line, column = self.following
+            if column > 1:
+                yield f"Line {line} goes on. Read on with offset={line}, column={column}{', limit=1' if once else ''}."
+            else:
+                yield f"Lines {self.first}-{last} of {self.profile.lines} are shown. Read on with offset={line}."
+        elif not self.profile.final_newline:
+            yield "No newline at end of file."
+        if self.escaped:
+            what = "Bytes that are not UTF-8" if self.profile.format.unit == 1 else "Halves of characters"
+            yield f"{what} are shown as escapes and stay as they are in the file: {listed(self.escaped)}."
+        returns = [n for n, text in enumerate(self.shown, self.first) if "\r" in text]
+        if returns:
+            yield f"Carriage returns that end no line are part of the text: {listed(returns)}."
+
+
+def decode_some(data: bytes, fmt: Format, *, final: bool) -> tuple[str, int]:
+    """Decode whole characters; returns the text and how many bytes it is made of."""
+    if not final and not data.isascii():
+        decoder = codecs.getincrementaldecoder(fmt.encoding)(fmt.errors)
+        text = decoder.decode(data)
+        return text, len(data) - len(decoder.getstate()[0])
+    return decode(data, fmt), len(data)
+
+
+def listed(numbers: list[int]) -> str:
+    """Name lines in a text, as ranges, a dozen of them at most."""
+    parts = ranges(numbers)
+    names = [str(a) if a == b else f"{a}-{b}" for a, b in parts[:MAX_LISTED]]
+    more = sum(b - a + 1 for a, b in parts[MAX_LISTED:])
+    return f"line{'s' * (len(numbers) > 1)} {', '.join(names)}" + (f" and {more} more" if more else "")
