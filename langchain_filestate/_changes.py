@@ -39,6 +39,7 @@ class Change:
 
     Attributes:
         id: The call it belongs to (`change_id`); a call applied again after a rewind has two changes with the same id.
+            Empty outside a graph, where nothing is a replay.
         path: Real, absolute path of the file.
         before: SHA-256 (hex) of the bytes before; None if there was no file.
         after: SHA-256 (hex) of the bytes after; None if the file was removed.
@@ -49,10 +50,10 @@ class Change:
         thread_id: LangGraph thread; None outside a graph or without a thread.
         checkpoint_id: Checkpoint that the call ran from, if there is one.
         tool_call_id: Id of the tool call, if there is one.
-        result: What is needed to give the same answer again. Plain JSON; not to be changed afterwards. A rewind has
-            its id here, as `{"rewind": id}`, the same for all paths of one rewind.
+        result: What is needed to give the same answer again. Plain JSON; not to be changed afterwards. `"made"` lists
+            the directories that the change made for the file, outermost first, real absolute paths; `"rewind"` is
+            the id of the rewind that it is part of.
         kept: Whether the bytes before are in the history. False if they were larger than its limit, or not known.
-        made: Directories that the change made for the file, outermost first, real absolute paths.
     """
 
     id: str
@@ -68,7 +69,6 @@ class Change:
     tool_call_id: str | None
     result: dict[str, Any] = field(default_factory=dict)
     kept: bool = True
-    made: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """The change as ASCII JSON text.
@@ -84,7 +84,6 @@ class Change:
         data = json.loads(text)
         if not isinstance(data, dict) or data.pop("v", None) != 1 or set(data) != set(_FIELDS):
             return None
-        data["made"] = tuple(data["made"])
         return cls(**data)
 
 

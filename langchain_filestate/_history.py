@@ -93,6 +93,8 @@ class FileHistory:
 
     def _note_call(self, call: str, change: Change | None) -> Change | None:
         """Remember the newest change of a call; returns the one before, as far as this process knows."""
+        if not call:
+            return None
         with self._lock:
             older = self._calls.pop(call, None)
             self._calls[call] = change
@@ -137,8 +139,14 @@ class FileHistory:
         """Take a change back whose commit did not happen. The bytes on disk were then somebody else's all along."""
         with self._lock:
             older = self._older.pop((change.id, change.seq), None)
-            self._calls[change.id] = older
+        self._note_call(change.id, older)
         self._shelf.drop(change, older)
+
+    def amend(self, change: Change) -> None:
+        """Give a recorded change another `result`; nothing else of it can change. A withdrawn one stays away."""
+        kept = self._shelf.reread(change)
+        if kept is not None:
+            self._shelf.put(replace(kept, result=change.result), None)
 
     def effect(self, change: Change, digest: str | None) -> Literal["pending", "applied", "unknown"]:
         """Whether a recorded change is in the bytes that are on disk.

@@ -88,6 +88,9 @@ class Shelf(Protocol):
     def find(self, call: str) -> Change | None:
         """The newest change of a call."""
 
+    def reread(self, change: Change) -> Change | None:
+        """A change as it is kept; None if it is not."""
+
     def marks(self, path: str) -> Sequence[Mark]:
         """All changes of a path by `seq`, as far as digests go."""
 
@@ -187,7 +190,8 @@ class MemoryShelf:
         with self._lock:
             key = change.seq, change.id
             self._changes[key] = change
-            self._calls[change.id] = change
+            if change.id:
+                self._calls[change.id] = change
             self._paths.setdefault(change.path, {})[key] = change
             self._threads.setdefault(change.thread_id, {})[key] = change
             if len(self._changes) > self._bound:
@@ -212,6 +216,10 @@ class MemoryShelf:
     def find(self, call: str) -> Change | None:
         """The newest change of a call."""
         return self._calls.get(call)
+
+    def reread(self, change: Change) -> Change | None:
+        """A change as it is kept; None if it is not."""
+        return self._changes.get((change.seq, change.id))
 
     def marks(self, path: str) -> Sequence[Mark]:
         """All changes of a path by `seq`; here the changes themselves."""
@@ -345,9 +353,10 @@ class StoreShelf:
         mark = {"before": change.before, "after": change.after, "seq": change.seq, **where}
         ops = [
             _put((ROOT, "changes", thread), key, {"change": change.to_json()}),
-            _put((ROOT, "calls"), label(change.id), where),
             _put((ROOT, "paths", label(change.path)), key, mark),
         ]
+        if change.id:
+            ops.append(_put((ROOT, "calls"), label(change.id), where))
         wrote: dict[str, int] = {}
         if change.thread_id is not None and self._lately(thread) is None:
             ops.append(_put((ROOT, "threads"), thread, {"id": json.dumps(change.thread_id)}))
@@ -381,6 +390,12 @@ class StoreShelf:
         """The newest change of a call."""
         where = self._get((ROOT, "calls"), label(call))
         value = where and self._get((ROOT, "changes", where["thread"]), where["key"])
+        return Change.from_json(value["change"]) if value else None
+
+    def reread(self, change: Change) -> Change | None:
+        """A change as it is kept; None if it is not."""
+        thread, key = self._place(change)
+        value = self._get((ROOT, "changes", thread), key)
         return Change.from_json(value["change"]) if value else None
 
     def marks(self, path: str) -> Sequence[Mark]:
