@@ -1,0 +1,339 @@
+"""A change to one file as a unified diff, made from the bytes and from where they were spliced.
+
+The idea: the edit knows its spans, so nothing is searched for. Line numbers come from counting line ends, the spans are
+widened to whole lines (`_spans`), only what stands inside them is compared, and only the lines shown are decoded. A
+whole rewrite becomes one span by cutting off what both ends have in common.
+
+Rules, from POSIX "diff -u" and git's documentation of its patch format:
+- A line ends at LF and nowhere else; a CR is the last character of its line, and a BOM the first of line 1 (U+FEFF).
+- A line without a line end is followed by the entry `\\ No newline at end of file`.
+- Labels are `a/PATH` and `b/PATH` without the leading slash, as git has them, so that `patch -p1` and `git apply` find
+  relative paths and refuse none as absolute; `/dev/null` stands for a file that is not there. In the text, names that
+  hold control characters, quotes or backslashes are quoted like C strings, and one with blanks is followed by a tab.
+- The text is the decoded one. A patch is `exact` if encoding its lines as the file is encoded gives the bytes back; so a
+  program may apply it to the decoded file, or `patch` to the file itself where `str(patch)` is written out in the
+  file's encoding (any that keeps ASCII: not UTF-16 or UTF-32).
+
+Limits: past the budget all lines of a span are taken out and put in as one hunk; past the bounds on lines and bytes
+hunks are left out or cut. Both are `truncated`; the latter is not `exact` and must not be applied. Binary content has
+no hunks. The creation or removal of an empty file has none either; its text is git's extended header.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, NonNegativeInt
+from unidiff.constants import DEV_NULL, LINE_TYPE_NO_NEWLINE, LINE_VALUE_NO_NEWLINE
+from unidiff.patch import Hunk, Line, PatchedFile
+
+from langchain_filestate._diff import Budget
+from langchain_filestate._spans import Block, LineEdit, compare, difference, groups, hunks, line_edits
+from langchain_filestate._text import DEFAULT_ENCODINGS, UTF8, Format, decode, detect, show, split_lines
+from langchain_filestate.errors import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from langchain_filestate._match import Splice
+
+BUDGET = 500_000
+"""Steps of comparing that one patch may take: about 0.15 s."""
+MAX_LINES = 10_000
+"""Entries of one patch, over all hunks."""
+MAX_BYTES = 1_000_000
+"""Bytes of content that stand in one patch, over all hunks."""
+
+__all__ = ["LineEdit", "PatchHunk", "StructuredPatch", "line_edits", "patch_bytes", "patch_splices"]
+
+_ESCAPES = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\a": "\\a",
+    "\b": "\\b",
+    "\t": "\\t",
+    "\n": "\\n",
+    "\v": "\\v",
+    "\f": "\\f",
+    "\r": "\\r",
+}
+MARKER = LINE_TYPE_NO_NEWLINE + LINE_VALUE_NO_NEWLINE
+
+
+class PatchHunk(BaseModel):
+    """Lines that changed, with three unchanged ones around them."""
+
+    model_config = ConfigDict(frozen=True)
+
+    source_start: NonNegativeInt
+    """First line before, from 1; of an empty range the line in front of it, 0 at the top."""
+    source_length: NonNegativeInt
+    """Number of lines before."""
+    target_start: NonNegativeInt
+    """First line after, as for `source_start`."""
+    target_length: NonNegativeInt
+    """Number of lines after."""
+    section_header: str = ""
+    """What may stand behind the numbers; these tools leave it empty."""
+    lines: list[str]
+    """`" kept"`, `"-gone"`, `"+new"`, without their LF, or the marker behind a line that has none."""
+
+
+class StructuredPatch(BaseModel):
+    """What one change did to one file. `str()` gives the text of it, ending in a line end."""
+
+    model_config = ConfigDict(frozen=True)
+
+    source: str
+    """Label of the file before, not quoted: `a/PATH`, or `/dev/null` if there was none."""
+    target: str
+    """Label of the file after, as for `source`."""
+    added: NonNegativeInt
+    """Lines put in. An upper bound where `truncated` is true; 0 for binary content."""
+    removed: NonNegativeInt
+    """Lines taken out, as for `added`."""
+    truncated: bool = False
+    """True if lines stand here that did not change, or lines that did are missing: the change was too large to compare
+    or to show, or is binary."""
+    exact: bool = True
+    """True if the lines, encoded as the file is, are its bytes, so that applying them gives the file after. False where
+    bytes that are no text are shown as escapes, lines are missing, or the encoding is another one after the change."""
+    hunks: list[PatchHunk]
+
+    def to_unidiff(self) -> PatchedFile:
+        """The same as objects of `unidiff`, built and not parsed: names may hold any character."""
+        binary = not self.hunks and not self.exact
+        file = PatchedFile(source=self.source, target=self.target, is_binary_file=binary)
+        at = 2  # lines of text so far; unidiff numbers them
+        for h in self.hunks:
+            part = Hunk(h.source_start, h.source_length, h.target_start, h.target_length, h.section_header)
+            at += 1
+            old, new = h.source_start, h.target_start
+            for left, entry in enumerate(h.lines, 1 - len(h.lines)):
+                at += 1
+                kind = entry[0]
+                here, there = kind in {" ", "-"}, kind in {" ", "+"}
+                # the parser numbers no marker that ends a hunk
+                number = None if kind == LINE_TYPE_NO_NEWLINE and not left else at
+                part.append(Line(entry[1:] + "\n", kind, old if here else None, new if there else None, number))
+                old, new = old + here, new + there
+            file.append(part)
+        return file
+
+    def __str__(self) -> str:
+        source, target = _quoted(self.source), _quoted(self.target)
+        if not self.hunks:
+            if not self.exact:
+                return f"Binary files {source} and {target} differ\n"
+            if self.source == self.target or DEV_NULL not in {self.source, self.target}:
+                return ""
+            kind, name = ("new", self.target) if self.source == DEV_NULL else ("deleted", self.source)
+            return f"diff --git {_quoted('a' + name[1:])} {_quoted('b' + name[1:])}\n{kind} file mode 100644\n"
+        parts = [f"--- {source}{_end_of(source)}\n+++ {target}{_end_of(target)}\n"]
+        for h in self.hunks:
+            section = f" {h.section_header}" if h.section_header else ""
+            parts.append(f"@@ -{h.source_start},{h.source_length} +{h.target_start},{h.target_length} @@{section}\n")
+            parts.extend(f"{entry}\n" for entry in h.lines)
+        return "".join(parts)
+
+
+def patch_splices(
+    path: str,
+    before: bytes,
+    splices: Iterable[Splice],
+    fmt: Format,
+    *,
+    max_lines: int = MAX_LINES,
+    max_bytes: int = MAX_BYTES,
+    budget: int = BUDGET,
+) -> StructuredPatch:
+    """The patch of an edit whose spans are known. The rest of the file is neither compared nor decoded.
+
+    Args:
+        path: Name for the labels; a leading slash is dropped.
+        before: The whole file before, with its BOM.
+        splices: Spans of it and the bytes that replace them; not overlapping.
+        fmt: How the file is encoded, before and after.
+        max_lines: Entries to show at most.
+        max_bytes: Bytes of content to show at most.
+        budget: Steps to spend at most on comparing what stands inside the spans.
+    """
+    steps = Budget(budget)
+    blocks: list[Block] = []
+    for group in groups(before, splices, fmt):
+        old = split_lines(before[group.start : group.end], fmt)
+        blocks += compare(group.line, group.start, old, split_lines(group.new, fmt), steps)
+    label = path.lstrip("/")
+    return _shown(_Frame(f"a/{label}", f"b/{label}", fmt, fmt, max_lines, max_bytes), before, blocks, steps)
+
+
+def patch_bytes(
+    path: str,
+    before: bytes | None,
+    after: bytes | None,
+    encodings: Sequence[str] = DEFAULT_ENCODINGS,
+    *,
+    max_lines: int = MAX_LINES,
+    max_bytes: int = MAX_BYTES,
+    budget: int = BUDGET,
+) -> StructuredPatch:
+    """The patch between two contents of which nothing else is known.
+
+    Args:
+        path: Name for the labels; a leading slash is dropped.
+        before: The whole file before; None if there was no file.
+        after: The whole file after; None if there is none.
+        encodings: Legacy encodings to try, as for `detect`.
+        max_lines: Entries to show at most.
+        max_bytes: Bytes of content to show at most.
+        budget: Steps to spend at most on comparing.
+    """
+    old, new = before or b"", after or b""
+    label = path.lstrip("/")
+    source = DEV_NULL if before is None else f"a/{label}"
+    target = DEV_NULL if after is None else f"b/{label}"
+    try:
+        fmt, fmt_after = _formats(old, new, encodings)
+    except Refused:  # binary
+        same = old == new
+        return StructuredPatch(
+            source=source, target=target, added=0, removed=0, truncated=not same, exact=same, hunks=[]
+        )
+    steps = Budget(budget)
+    if fmt.encoding == fmt_after.encoding:
+        (group,) = groups(old, [difference(old, new, fmt)], fmt)
+        lines = split_lines(old[group.start : group.end], fmt)
+        blocks = compare(group.line, group.start, lines, split_lines(group.new, fmt), steps)
+    else:
+        blocks = compare(1, 0, split_lines(old, fmt), split_lines(new, fmt_after), steps)
+    return _shown(_Frame(source, target, fmt, fmt_after, max_lines, max_bytes), old, blocks, steps)
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """What a patch is made for: labels, encodings and bounds."""
+
+    source: str
+    target: str
+    fmt: Format
+    fmt_after: Format
+    max_lines: int
+    max_bytes: int
+
+
+def _shown(frame: _Frame, before: bytes, blocks: Sequence[Block], steps: Budget) -> StructuredPatch:
+    """The patch of the blocks that differ, as far as the bounds allow."""
+    shown: list[PatchHunk] = []
+    exact = frame.fmt.encoding == frame.fmt_after.encoding or not blocks
+    cut = False
+    lines_left, bytes_left = max(frame.max_lines, 2), frame.max_bytes
+    for raw in hunks(before, blocks, frame.fmt):
+        lines_left -= len(raw.entries)
+        bytes_left -= sum(len(line) for _, line in raw.entries)
+        cut = lines_left < 0 or bytes_left < 0
+        if cut:
+            if not shown:
+                shown.append(_cut(frame, blocks[0]))
+            break
+        entries: list[str] = []
+        for kind, line in raw.entries:
+            text, faithful = _text(line, frame.fmt_after if kind == "+" else frame.fmt)
+            exact = exact and faithful
+            entries += [kind + text[:-1]] if text.endswith("\n") else [kind + text, MARKER]
+        gone, new = (sum(kind != other for kind, _ in raw.entries) for other in "+-")
+        shown.append(_hunk(raw.line, gone, raw.target, new, entries))
+    return StructuredPatch(
+        source=frame.source,
+        target=frame.target,
+        added=sum(len(block.new) for block in blocks),
+        removed=sum(len(block.gone) for block in blocks),
+        truncated=cut or steps.exceeded,
+        exact=exact and not cut,
+        hunks=shown,
+    )
+
+
+def _hunk(line: int, gone: int, target: int, new: int, entries: list[str]) -> PatchHunk:
+    """A hunk; an empty range is named by the line in front of it."""
+    return PatchHunk(
+        source_start=line if gone else line - 1,
+        source_length=gone,
+        target_start=target if new else target - 1,
+        target_length=new,
+        lines=entries,
+    )
+
+
+def _cut(frame: _Frame, block: Block) -> PatchHunk:
+    """The beginning of a block that is too large to show: some lines of both sides, long ones shortened."""
+    room = max(frame.max_lines, 2)
+    half = room // 2
+    gone = block.gone[: max(half, room - len(block.new))]
+    new = block.new[: room - len(gone)]
+    size = max(frame.max_bytes // room // 4 * 4, 80)  # no character of any encoding is longer than four bytes
+    entries: list[str] = []
+    for kind, lines, fmt in (("-", gone, frame.fmt), ("+", new, frame.fmt_after)):
+        for line in lines:
+            text = _text(line, fmt)[0].removesuffix("\n") if len(line) <= size else _beginning(line, size, fmt)
+            entries.append(kind + text)
+    return _hunk(block.line, len(gone), block.line, len(new), entries)
+
+
+def _beginning(line: bytes, size: int, fmt: Format) -> str:
+    return show(line[:size].decode(fmt.encoding, "ignore")) + f" [... {len(line) - size} more bytes]"
+
+
+def _text(line: bytes, fmt: Format) -> tuple[str, bool]:
+    """A line to show, and whether it gives the bytes back when it is encoded."""
+    try:
+        text = line.decode(fmt.encoding)
+        return text, text.encode(fmt.encoding) == line
+    except UnicodeError:
+        return show(decode(line, fmt)), False
+
+
+def _formats(old: bytes, new: bytes, encodings: Sequence[str]) -> tuple[Format, Format]:
+    """How the two sides are encoded; the same where one judgement fits both.
+
+    Detection of a legacy encoding is a judgement, and a small change must not turn it over; ASCII fits most of them.
+    """
+    fmt = detect(old, encodings) if old else None
+    if not new:
+        return (fmt or UTF8,) * 2
+    if fmt is not None and not fmt.bom and fmt.encoding != UTF8.encoding and not _is_utf8(new) and _fits(new, fmt):
+        return fmt, fmt
+    fmt_after = detect(new, encodings)
+    if fmt is None or (old.isascii() and _fits(old, fmt_after)):
+        return fmt_after, fmt_after
+    return fmt, fmt if new.isascii() and _fits(new, fmt) else fmt_after
+
+
+def _is_utf8(data: bytes) -> bool:
+    return _text(data, UTF8)[1] and not data.isascii()
+
+
+def _fits(data: bytes, fmt: Format) -> bool:
+    """Whether content may as well be taken to be encoded so: nothing is lost, and line ends stay what they are."""
+    return b"\0" not in data and "\n".encode(fmt.encoding) == b"\n" and _text(data, fmt)[1]
+
+
+def _quoted(name: str) -> str:
+    """A label as git writes it, see "core.quotePath" in its manual: quoted only if it must be; other letters stay."""
+    if not re.search(r'["\\]', name) and name.isprintable():
+        return name
+    return '"' + "".join(map(_escaped, name)) + '"'
+
+
+def _escaped(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if char.isprintable():
+        return char
+    return "".join(f"\\{byte:03o}" for byte in char.encode("utf-8", "surrogateescape"))
+
+
+def _end_of(name: str) -> str:
+    """A tab behind a name with blanks, as git has it: `patch` would end the name at the blank."""
+    return "\t" if " " in name and not name.startswith('"') else ""
