@@ -1,0 +1,397 @@
+"""Bytes to a name, only over the expected bytes: so that nothing that somebody else wrote is lost.
+
+The new bytes are made ready in a file beside the target (`_temp`), which takes the target's place in one step, so that
+a reader, a crash or a kill finds the old file or the new one. That alone would lose a save that falls between the
+comparison and this step. So, on Linux:
+
+1. A read lease on the old file: it is granted while nobody has it open for writing; whoever opens it for writing from
+   then on waits, readers are not disturbed. A write lease on the new file, whose first reader waits too.
+2. Compare the old file's bytes with the expected ones, and that the name still stands for it.
+3. `renameat2(RENAME_EXCHANGE)`, and look at what came out: the same file with its lease whole is how it should be.
+   Another file was renamed over the name in between. A lease that is being broken means that somebody had found the
+   old file and waits to open it: let them, wait until they have closed it, compare again.
+4. Make the directory durable, look once more at the old file, delete it, let the leases go.
+
+Where somebody else wrote, their bytes are the truth. They are undone *by content*: copied into the new file, which is
+at the name and leased, so that whoever waits there finds them. Exchanging back would leave those who wait on the new
+file with one that has no name. Only where that cannot be done (they keep it open, the disk is full, it is no regular
+file) the name is given back to their file as it is.
+
+While others keep changing the file, waiting for the disk before the exchange would leave no gap to get through. Then
+the bytes are only pushed to the disk before it (`sync_file_range`), and made durable under the leases right after it.
+
+Without leases (another owner's file, some network file systems) the old file is compared after the exchange as well;
+without the exchange it is replaced (`os.replace`). Files that cannot be replaced are written in place (`_inplace`).
+
+Limits. What remains with leases: a program that has looked the name up before the exchange, but gets to open the file
+only after the last look at it, inside one open call of the kernel; a kill while the bytes of another are being copied
+back. With exchange alone: one that opens the old file before and writes to it after that. With `os.replace`, also any
+save in the microseconds between comparison and replacement. Those who open the file while leases are held wait for
+some milliseconds; a process stopped in the middle makes them wait for up to `/proc/sys/fs/lease-break-time` seconds.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import stat
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from langchain_filestate import _syscalls
+from langchain_filestate._fd import (
+    LEASE_WAIT,
+    Changed,
+    Stamp,
+    copy_bytes,
+    failure,
+    holds,
+    lease,
+    names,
+    open_regular,
+    same_file,
+    stamp_of,
+)
+from langchain_filestate._inplace import write_in_place
+from langchain_filestate._temp import NotBeside, Temp
+from langchain_filestate.errors import Refused
+
+if TYPE_CHECKING:
+    from langchain_filestate._syscalls import LeaseState
+    from langchain_filestate._workspace import Target
+
+_CONTENDED_S: Final = 2.0
+_MAX_CONTENDED: Final = 256
+_contended: dict[str, float] = {}
+"""When a commit to a path last found other bytes there (monotonic seconds). Only a hint how to go about the next."""
+
+_log = logging.getLogger("langchain_filestate.commit")
+
+TEMP_WAIT: Final = 0.01
+"""Seconds to wait for a file watcher to close the new file that it looked into."""
+
+CLOSE_WAIT: Final = 1.0
+"""Seconds to wait for others to close a file that they are saving, while readers of the name wait."""
+
+# A mount point (rename(2)); a file marked append-only, or a directory whose sticky bit protects another's file.
+_NO_RENAME: Final = frozenset({errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACCES})
+
+
+def commit(
+    target: Target, new: bytes, expected: str | None, *, known: bytes | None = None, mode: int | None = None
+) -> Stamp:
+    """Put new bytes at a name, only if the bytes there are the expected ones.
+
+    Mode, owner, access list, extended attributes and hard links of an existing file are kept. A new file gets the
+    mode that the umask leaves.
+
+    Args:
+        target: Where.
+        new: All bytes that the file is to have.
+        expected: SHA-256 of the bytes that must be there, in hex; None if there must be no file.
+        known: Those bytes themselves, if at hand: comparing them is faster than hashing.
+        mode: Permission bits to set; None keeps those of the file.
+
+    Returns:
+        The stamp of the file that was written.
+
+    Raises:
+        Changed: Something else is there. What it is stays, and nothing of ours remains.
+        Refused: `read_only` (no write permission, for root too if there is no write bit at all), `io_error`, `busy`.
+    """
+    if expected is None:
+        return _create(target, new, mode)
+    opened = open_regular(target, os.O_RDONLY)
+    if opened is None:
+        raise Changed
+    fd, status = opened
+    try:
+        _check_writable(target, status)
+        why, wait = "it has other names (hard links)", LEASE_WAIT
+        if status.st_nlink == 1:
+            try:
+                return _replace(target, new, _Old(fd, status, expected, known), mode)
+            except NotBeside as reason:
+                why, wait = str(reason), 0.0 if isinstance(reason, _OpenElsewhere) else LEASE_WAIT
+    finally:
+        os.close(fd)
+    stamp = write_in_place(target, new, expected, mode=mode, wait=wait)
+    _log.debug("%s: in place, because %s", target.path, why)
+    return stamp
+
+
+def remove(target: Target, expected: str) -> None:
+    """Delete a file, only if its bytes are the expected ones.
+
+    Raises:
+        Changed: They are not, or it is gone; what is there stays.
+        Refused: `read_only`, `io_error`; `busy` if another program has it open for writing.
+    """
+    opened = open_regular(target, os.O_RDONLY)
+    if opened is None:
+        raise Changed
+    fd, status = opened
+    try:
+        _check_writable(target, status)
+        with Temp(target, 0o600) as temp:
+            _take_away(temp, _Old(fd, status, expected, None))
+    except NotBeside as reason:
+        raise Refused(f"Could not remove {target.path}: {reason}.", code="read_only") from None
+    except OSError as error:
+        raise failure(error, target.path, "remove") from None
+    finally:
+        os.close(fd)
+
+
+class _OpenElsewhere(NotBeside):
+    """Somebody has the file open for writing all the time."""
+
+
+class _StillOpen(Exception):  # noqa: N818  decides how to undo, leaves this module never
+    """Those who save into a file have not closed it in time."""
+
+
+class _Old:
+    """The file that is to be replaced: open, and leased where that is to be had."""
+
+    def __init__(self, fd: int, status: os.stat_result, expected: str, known: bytes | None) -> None:
+        self.fd = fd
+        self.status = status
+        self.lease: LeaseState = "none"
+        self._expected = expected
+        self._known = known
+
+    def take(self, wait: float) -> None:
+        self.lease = lease(self.fd, "read", wait)
+
+    def take_or_fail(self, wait: float) -> None:
+        self.take(wait)
+        if self.lease == "in_use":
+            raise _StillOpen
+
+    def drop(self) -> None:
+        if self.lease == "held":
+            _syscalls.drop_lease(self.fd)
+            self.lease = "none"
+
+    def undisturbed(self) -> bool:
+        """Whether nobody has come to write since the lease was taken."""
+        return self.lease == "held" and _syscalls.lease_whole(self.fd, "read")
+
+    def unchanged(self) -> bool:
+        return holds(self.fd, self._expected, self._known)
+
+    def check_named(self, target: Target) -> None:
+        """Raise `Changed` unless the name stands for it."""
+        if not names(target, self.status):
+            raise Changed
+
+    def check(self, target: Target) -> None:
+        """Raise `Changed` unless the name stands for it and it has the expected bytes."""
+        if not self.unchanged():
+            raise Changed
+        self.check_named(target)
+
+    def settle(self) -> None:
+        """Let those who wait write to it, until they have closed it.
+
+        Raises:
+            _StillOpen: They have not done so in time.
+        """
+        if self.lease == "held":
+            self.drop()
+            self.take_or_fail(CLOSE_WAIT)
+
+    def still_expected(self) -> bool:
+        """Whether it holds the expected bytes now that it has lost its name, after any who were writing to it."""
+        if self.undisturbed():
+            return True
+        self.settle()
+        return self.unchanged()
+
+
+def _check_writable(target: Target, status: os.stat_result) -> None:
+    """Refuse a file that may not be written; replacing it would need no permission on the file itself."""
+    mode = stat.S_IMODE(status.st_mode)
+    hint = "Change its permissions first if it really is to be changed."
+    if not mode & 0o222:
+        text = f"Refusing to change {target.path}: it is read-only (mode {mode:04o}). {hint}"
+        raise Refused(text, code="read_only")
+    effective = os.access in os.supports_effective_ids
+    if os.access(target.name, os.W_OK, dir_fd=target.dir_fd, effective_ids=effective, follow_symlinks=False):
+        return
+    try:  # the kernel's own reason
+        os.close(os.open(target.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=target.dir_fd))
+    except FileNotFoundError:
+        raise Changed from None
+    except OSError as error:
+        if error.errno == errno.EACCES:
+            text = f"Refusing to change {target.path}: this user may not write it (mode {mode:04o}). {hint}"
+            raise Refused(text, code="read_only") from None
+        if error.errno not in {errno.EWOULDBLOCK, errno.ETXTBSY, errno.ELOOP}:
+            raise failure(error, target.path, "write") from None
+
+
+def _create(target: Target, new: bytes, mode: int | None) -> Stamp:
+    try:
+        with suppress(FileNotFoundError):
+            os.stat(target.name, dir_fd=target.dir_fd, follow_symlinks=False)
+            raise Changed
+        with Temp(target, 0o666) as temp:
+            temp.fill(new)
+            if mode is not None:
+                os.fchmod(temp.fd, mode)
+            os.fsync(temp.fd)
+            temp.put_new()
+            temp.sync_directory()
+            return stamp_of(os.fstat(temp.fd))
+    except FileExistsError:
+        raise Changed from None
+    except NotBeside as reason:
+        raise Refused(f"Could not create {target.path}: {reason}.", code="read_only") from None
+    except OSError as error:
+        raise failure(error, target.path, "write") from None
+
+
+def _replace(target: Target, new: bytes, old: _Old, mode: int | None) -> Stamp:
+    """Put a new file in the place of the old one.
+
+    Raises:
+        NotBeside: That cannot be done here; nothing has happened.
+    """
+    hurry = _hurry(target.path)
+    try:
+        with Temp(target, 0o600) as temp:
+            if temp.waited:
+                old.check_named(target)
+            temp.own(old.status)
+            temp.fill(new)
+            temp.dress(old.fd, old.status, mode)
+            (_syscalls.push_data if hurry else os.fsync)(temp.fd)
+            guarded = False
+            try:
+                old.take(LEASE_WAIT)
+                if old.lease == "in_use":
+                    raise _OpenElsewhere("another program has it open for writing")
+                guarded = lease(temp.fd, "write", TEMP_WAIT) == "held"
+                old.check(target)
+                _swap(temp, old, hurry=hurry)
+                return stamp_of(os.fstat(temp.fd))
+            finally:
+                old.drop()
+                if guarded:
+                    _syscalls.drop_lease(temp.fd)
+    except Changed:
+        _contended[target.path] = time.monotonic()
+        if len(_contended) > _MAX_CONTENDED:
+            _contended.clear()
+        raise
+    except FileNotFoundError:  # the name is gone, or the whole directory
+        raise Changed from None
+    except OSError as error:
+        raise failure(error, target.path, "write") from None
+
+
+def _hurry(path: str) -> bool:
+    last = _contended.get(path)
+    return last is not None and time.monotonic() - last < _CONTENDED_S
+
+
+def _swap(temp: Temp, old: _Old, *, hurry: bool) -> None:
+    """Exchange, and make sure that what came out is what was to be replaced; else undo, and raise `Changed`."""
+    try:
+        exchanged = temp.exchange()
+        if not exchanged:
+            if hurry:
+                os.fsync(temp.fd)
+                old.check(temp.target)
+            temp.replace()
+    except OSError as error:
+        if error.errno in _NO_RENAME:
+            why = f"it cannot be replaced ({(error.strerror or '').lower()})"
+            raise NotBeside(why) from None
+        raise
+    how = ("exchange" if exchanged else "replace") + (" with leases" if old.lease == "held" else "")
+    if exchanged and not same_file(temp.inside(), old.status):
+        old.drop()  # not the one to look after; others may wait for it
+        _keep_other(temp)
+        raise Changed
+    try:
+        if old.still_expected():
+            if hurry:
+                os.fsync(temp.fd)
+            temp.sync_directory()
+            if old.still_expected():
+                temp.discard()
+                _log.debug("%s: %s", temp.target.path, how)
+                return
+        _undo(temp, old)
+    except _StillOpen:
+        _log.debug("%s: given back to a program that has it open", temp.target.path)
+        temp.give_back()
+    raise Changed
+
+
+def _keep_other(temp: Temp) -> None:
+    """Undo after an exchange that brought out a file that somebody had just put at the name."""
+    try:
+        opened = open_regular(temp.target, os.O_RDONLY, temp.name)
+    except Refused:  # a link, a directory, held for ever
+        temp.give_back()
+        return
+    if opened is None:
+        return
+    other = _Old(*opened, "", None)
+    try:
+        other.take_or_fail(CLOSE_WAIT)
+        _undo(temp, other)
+    except _StillOpen:
+        temp.give_back()
+    finally:
+        other.drop()
+        os.close(other.fd)
+
+
+def _undo(temp: Temp, theirs: _Old) -> None:
+    """Copy the bytes of somebody else into the new file, which is at the name.
+
+    Raises:
+        _StillOpen: They go on writing to theirs.
+    """
+    try:
+        while True:
+            copy_bytes(theirs.fd, temp.fd)
+            temp.own(os.fstat(theirs.fd))
+            temp.dress(theirs.fd, os.fstat(theirs.fd))
+            os.fsync(temp.fd)
+            if theirs.lease != "held" or theirs.undisturbed():
+                break
+            theirs.settle()
+    except (OSError, NotBeside):  # no space, an owner that cannot be given: then theirs stays as it is
+        temp.give_back()
+        return
+    temp.discard()
+
+
+def _take_away(temp: Temp, old: _Old) -> None:
+    target = temp.target
+    try:
+        old.take(LEASE_WAIT)
+        if old.lease == "in_use":
+            raise Refused(f"{target.path} is open in another program. Try again later.", code="busy")
+        old.check(target)
+        temp.take_away()
+        right = False
+        with suppress(_StillOpen):
+            right = same_file(temp.inside(), old.status) and old.still_expected()
+        if not right:
+            temp.bring_back()
+            raise Changed
+        temp.sync_directory()
+        temp.discard()
+    except FileNotFoundError:
+        raise Changed from None
+    finally:
+        old.drop()

@@ -1,0 +1,137 @@
+"""Writing a file where it is, for when no replacement can be put in its place.
+
+That is so for hard links (their other names must see the change), bind mounts, directories that may not be written,
+owners and access lists that cannot be given to another file, and files that somebody keeps open for writing (they
+would go on writing to a file without a name).
+
+One descriptor, under a write lease where that is to be had: nobody opens the file meanwhile. Space is reserved before
+the first byte is written; if writing fails all the same, the old bytes are put back. Only what follows the first
+difference is written.
+
+Limits. A process killed, or a machine losing power, in the middle leaves a mixture; the history has the old bytes.
+Without the lease (somebody has the file open all the time, or the file system has none), what others write between the
+comparison and our writing, some microseconds, is overwritten; what they append, or write later, is kept.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import stat
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from langchain_filestate import _syscalls
+from langchain_filestate._fd import (
+    LEASE_WAIT,
+    PIECE,
+    Changed,
+    Stamp,
+    failure,
+    lease,
+    names,
+    open_regular,
+    read_whole,
+    stamp_of,
+    write_at,
+)
+
+if TYPE_CHECKING:
+    from langchain_filestate._workspace import Target
+
+# posix_fallocate(3) on file systems without it, where the C library does not imitate it.
+_NO_RESERVING: Final = frozenset({errno.EINVAL, errno.EOPNOTSUPP, errno.ENODEV, errno.ENOSYS})
+
+
+def write_in_place(
+    target: Target, new: bytes, expected: str, *, mode: int | None = None, wait: float = LEASE_WAIT
+) -> Stamp:
+    """Make a file's bytes `new`, only if they are the expected ones.
+
+    Args:
+        target: The file.
+        new: All bytes that it is to have.
+        expected: Digest of the bytes that it must have.
+        mode: Permission bits to set; None keeps them.
+        wait: Seconds to wait for others to close it.
+
+    Raises:
+        Changed: It has other bytes, or another file stands at the name.
+        Refused: `read_only`, `io_error`, `busy`; the old bytes are there.
+    """
+    opened = open_regular(target, os.O_RDWR)
+    if opened is None:
+        raise Changed
+    fd, status = opened
+    leased = False
+    try:
+        leased = lease(fd, "write", wait) == "held"
+        old = read_whole(fd)
+        if hashlib.sha256(old).hexdigest() != expected or not names(target, status):
+            raise Changed
+        start = _rewrite(fd, old, new)
+        if not names(target, status):  # another file was put at the name: theirs counts, and this one stays as it was
+            _put_back(fd, old, start, len(new))
+            raise Changed
+        want = stat.S_IMODE(status.st_mode) if mode is None else mode
+        if stat.S_IMODE(os.fstat(fd).st_mode) != want:  # writing clears set-user-id bits
+            os.fchmod(fd, want)
+        return stamp_of(os.fstat(fd))
+    except OSError as error:
+        raise failure(error, target.path, "write") from None
+    finally:
+        if leased:
+            _syscalls.drop_lease(fd)
+        os.close(fd)
+
+
+def _rewrite(fd: int, old: bytes, new: bytes) -> int:
+    """Write what differs; on failure put the old bytes back. Returns where the first difference is."""
+    start, done = _first_difference(old, new), False
+    try:
+        _reserve(fd, len(new))
+        write_at(fd, memoryview(new)[start:], start)
+        end, size = max(len(old), len(new)), os.fstat(fd).st_size
+        # Somebody who keeps the file open has appended meanwhile: their bytes move up behind ours.
+        tail = os.pread(fd, size - end, end) if size > end > len(new) else b""
+        write_at(fd, tail, len(new))
+        if size > len(new) + len(tail) and len(old) > len(new):
+            os.ftruncate(fd, len(new) + len(tail))
+        os.fsync(fd)
+        done = True
+    finally:
+        if not done:
+            _put_back(fd, old, start, len(new))
+    return start
+
+
+def _first_difference(old: bytes, new: bytes) -> int:
+    """An offset up to which both are the same; exact to a block of the disk, which is written whole anyway."""
+    at, size = 0, min(len(old), len(new))
+    for step in (PIECE, 4096):
+        while at + step <= size and old[at : at + step] == new[at : at + step]:
+            at += step
+    return at
+
+
+def _reserve(fd: int, size: int) -> None:
+    if not size or not hasattr(os, "posix_fallocate"):
+        return
+    try:
+        os.posix_fallocate(fd, 0, size)
+    except OSError as error:
+        if error.errno not in _NO_RESERVING:
+            raise
+
+
+def _put_back(fd: int, old: bytes, start: int, end: int) -> None:
+    """Restore what may have been overwritten between two offsets, and the size.
+
+    What was overwritten has its space on the disk, so this fails only where the disk itself does; then the reason that
+    led here is what is told.
+    """
+    with suppress(OSError):
+        write_at(fd, memoryview(old)[start:end], start)
+        os.ftruncate(fd, len(old))
+        os.fsync(fd)

@@ -1,0 +1,291 @@
+"""A temporary file beside the target, under a name of its own, that never stays behind.
+
+The name is made from the target's name, so that what a killed process left is found again without listing the
+directory. There are a few such names per target: the first is also what makes our own processes take turns; the others
+are for when one of them hangs. Proof of life is a shared `flock(2)` on the directory, held by every process as long as
+it has a temporary file there: who gets the exclusive lock knows that all leftovers in it are dead. (A lock on the file
+itself would not do, since after an exchange the name stands for another inode.)
+
+Where locks on directories are not to be had (NFS), leftovers stay; where the directory may not be read, too.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import stat
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from langchain_filestate import _syscalls
+from langchain_filestate._fd import failure, same_file, write_at
+from langchain_filestate.errors import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Self
+
+    from langchain_filestate._workspace import Target
+
+SLOTS: Final = 4
+SLOT_WAIT: Final = 0.25
+"""Seconds to wait for another process that saves the same file, before going on beside it."""
+
+ACL: Final = "system.posix_acl_access"
+# Not to be had on another file, and lost or made anew by any write to the file: no reason to write in place.
+_OWN_LABELS: Final = frozenset({"security.capability", "security.ima", "security.evm"})
+
+
+class NotBeside(Exception):  # noqa: N818  not an error: the way to save is another one
+    """No replacement can be made beside the target; it must be written in place. The text says why."""
+
+
+def temp_names(name: str) -> tuple[str, ...]:
+    """The names of the temporary files for a target's name; short whatever its length."""
+    key = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
+    return tuple(f".fs-{key}-{slot}.tmp" for slot in range(SLOTS))
+
+
+class Temp:
+    """An open temporary file in the target's directory; gone when the `with` block is left.
+
+    Args:
+        target: What it is to become.
+        permissions: Of the new file, under the umask.
+
+    Raises:
+        NotBeside: The directory may not be written.
+        Refused: `io_error` (disk full and the like), `busy` (too many processes save the same file).
+    """
+
+    def __init__(self, target: Target, permissions: int) -> None:
+        self.target = target
+        self.name = ""
+        self.fd = -1
+        self.waited = False
+        """Whether another process was saving the same file first."""
+        self._permissions = permissions
+        self._restore: Callable[[], None] | None = None
+        self._gone = False
+
+    def __enter__(self) -> Self:
+        try:
+            self.dir_fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self.target.dir_fd)
+            self._own_dir = True
+        except PermissionError:
+            self.dir_fd, self._own_dir = self.target.dir_fd, False
+        except OSError as error:
+            raise failure(error, self.target.path, "write") from None
+        try:
+            self._create()
+            self.status = os.fstat(self.fd)
+        except OSError as error:
+            self._close()
+            if error.errno in {errno.EACCES, errno.EPERM}:
+                why = "its directory may not be written"
+                raise NotBeside(why) from None
+            raise failure(error, self.target.path, "write") from None
+        except Refused:
+            self._close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            if self._restore is not None:
+                self._restore()
+            if not self._gone:
+                self.discard()
+        finally:
+            self._close()
+
+    # -- making it
+
+    def _lock(self, operation: int) -> bool:
+        if not self._own_dir:
+            return False
+        try:
+            fcntl.flock(self.dir_fd, operation | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+    def _present(self, names: tuple[str, ...]) -> list[str]:
+        return [n for n in names if os.access(n, os.F_OK, dir_fd=self.dir_fd, follow_symlinks=False)]
+
+    def _create(self) -> None:
+        names = temp_names(self.target.name)
+        deadline = time.monotonic() + SLOT_WAIT
+        flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        while True:
+            self._lock(fcntl.LOCK_SH)
+            present = self._present(names)
+            if present and self._lock(fcntl.LOCK_EX):
+                for name in present:
+                    with suppress(FileNotFoundError):
+                        os.unlink(name, dir_fd=self.dir_fd)
+                present = []
+            self._lock(fcntl.LOCK_SH)  # also after a failed try for the other, which gives up the one held
+            late = time.monotonic() > deadline
+            free = next((n for n in names if n not in present), None)
+            if free is None and late:
+                text = f"Other processes are saving {self.target.path} at this moment. Try again later."
+                raise Refused(text, code="busy")
+            if free is not None and (late or free == names[0]):
+                with suppress(FileExistsError):
+                    self.fd = os.open(free, flags, self._permissions, dir_fd=self.dir_fd)
+                    self.name = free
+                    return
+            self.waited = True
+            self._lock(fcntl.LOCK_UN)  # while asleep, so that two who wait do not keep each other from sweeping
+            time.sleep(0.0003 + (os.getpid() % 7) * 0.0001)
+
+    def own(self, source: os.stat_result) -> None:
+        """Give it owner and group of the file that it replaces.
+
+        Raises:
+            NotBeside: That is not permitted.
+        """
+        if (self.status.st_uid, self.status.st_gid) == (source.st_uid, source.st_gid):
+            return
+        try:
+            os.fchown(self.fd, source.st_uid, source.st_gid)
+        except OSError:
+            why = "its owner cannot be given to another file"
+            raise NotBeside(why) from None
+
+    def dress(self, fd: int, source: os.stat_result, mode: int | None = None) -> None:
+        """Give it extended attributes, access list and mode of the open file that it replaces.
+
+        After the bytes: writing clears set-user-id bits and capabilities.
+
+        Raises:
+            NotBeside: An attribute cannot be set.
+        """
+        copy_attributes(fd, self.fd)
+        want = stat.S_IMODE(source.st_mode) if mode is None else mode
+        if stat.S_IMODE(os.fstat(self.fd).st_mode) != want:
+            os.fchmod(self.fd, want)
+
+    def fill(self, data: bytes) -> None:
+        """Write the bytes."""
+        write_at(self.fd, data)
+
+    # -- putting it in place
+
+    def exchange(self) -> bool:
+        """Swap it with the target in one step; False where that cannot be had."""
+        self._restore = self.give_back  # before the call: interrupted right after it, leaving looks what is there
+        try:
+            done = _syscalls.exchange(self.dir_fd, self.name, self.target.name)
+        except OSError:
+            self._restore = None
+            raise
+        if not done:
+            self._restore = None
+        return done
+
+    def replace(self) -> None:
+        """Put it at the target's name, over what is there."""
+        os.replace(self.name, self.target.name, src_dir_fd=self.dir_fd, dst_dir_fd=self.dir_fd)
+        self._gone = True
+
+    def put_new(self) -> None:
+        """Put it at the target's name if that is free.
+
+        Raises:
+            FileExistsError: It is not.
+        """
+        if not _syscalls.rename_new(self.dir_fd, self.name, self.target.name):
+            os.link(self.name, self.target.name, src_dir_fd=self.dir_fd, dst_dir_fd=self.dir_fd, follow_symlinks=False)
+            os.unlink(self.name, dir_fd=self.dir_fd)
+        self._gone = True
+
+    def inside(self) -> os.stat_result:
+        """What stands at the temporary name now."""
+        return os.stat(self.name, dir_fd=self.dir_fd, follow_symlinks=False)
+
+    def give_back(self) -> None:
+        """Undo an exchange by name, for when what came out must stay the very file that it is.
+
+        If somebody has put another file at the name since, theirs stays.
+        """
+        for _ in range(2):
+            try:
+                if same_file(self.inside(), self.status):
+                    break
+                _syscalls.exchange(self.dir_fd, self.name, self.target.name)
+            except FileNotFoundError:  # the target was deleted or moved by somebody: that stands
+                break
+        self._restore = None
+
+    def take_away(self) -> None:
+        """Move what is at the target's name here, over the empty temporary file."""
+        self._restore = self.bring_back
+        os.replace(self.target.name, self.name, src_dir_fd=self.dir_fd, dst_dir_fd=self.dir_fd)
+
+    def bring_back(self) -> None:
+        """Undo `take_away`. If somebody has put another file at the name since, theirs stays."""
+        if not same_file(self.inside(), self.status):
+            with suppress(FileExistsError):
+                self.put_new()
+        self._restore = None
+
+    def discard(self) -> None:
+        """Delete what stands at the temporary name."""
+        with suppress(FileNotFoundError):
+            os.unlink(self.name, dir_fd=self.dir_fd)
+        self._restore = None
+        self._gone = True
+
+    def sync_directory(self) -> None:
+        """Make the names durable, where the file system has such a thing."""
+        if self._own_dir:
+            sync_directory(self.dir_fd)
+
+    def _close(self) -> None:
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+        if self._own_dir:
+            self._lock(fcntl.LOCK_UN)
+            os.close(self.dir_fd)
+            self._own_dir = False
+
+
+def sync_directory(fd: int) -> None:
+    """`fsync` a directory; a file system that does not know such a thing is no error."""
+    try:
+        os.fsync(fd)
+    except OSError as error:
+        if error.errno not in {errno.EINVAL, errno.EBADF, errno.EOPNOTSUPP}:
+            raise
+
+
+def _attributes(fd: int) -> list[str]:
+    try:
+        return os.listxattr(fd)
+    except (OSError, AttributeError):  # no attributes on this file system, or on this system at all
+        return []
+
+
+def copy_attributes(source: int, target: int) -> None:
+    """Make the target's extended attributes, access list included, those of the source.
+
+    Raises:
+        NotBeside: One cannot be set.
+    """
+    wanted = _attributes(source)
+    for name in set(_attributes(target)).difference(wanted):
+        if name == ACL or name.startswith("user."):  # a default access list of the directory
+            os.removexattr(target, name)
+    for name in wanted:
+        try:
+            os.setxattr(target, name, os.getxattr(source, name))
+        except OSError:
+            if name not in _OWN_LABELS:
+                why = f"its attribute {name} cannot be given to another file"
+                raise NotBeside(why) from None
