@@ -1,0 +1,147 @@
+"""Asking a person through LangGraph's interrupt, in the shapes of LangChain's human-in-the-loop middleware.
+
+The client sends back decisions without the id of a call, and `ToolNode` runs several calls in one task, whose answers
+LangGraph numbers in the order in which they are asked for. So the questions of a task are kept in the history in that
+order, each with its call id and the digests that were shown, and an answer belongs to the question with its number:
+it is never taken for another call, nor for another state of the file. One question of a task is open at a time; calls
+that also need an answer raise the same question again, so that it is the one that surfaces, whichever comes first.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from langgraph.errors import GraphBubbleUp
+from langgraph.types import interrupt
+
+from langchain_filestate import _outside
+from langchain_filestate._call import Answer
+from langchain_filestate.errors import Refused, WiringError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from langchain_filestate._history import FileHistory
+    from langchain_filestate._policy import PlannedChange
+
+_MAX_RUNS = 256
+
+
+@dataclass(slots=True)
+class _Run:
+    """One run of a task: what was answered so far, and the question that is open."""
+
+    scratchpad: object
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    answers: list[Any] = field(default_factory=list)
+    question: dict[str, Any] | None = None
+
+
+_runs: OrderedDict[int, _Run] = OrderedDict()
+_runs_lock = threading.Lock()
+
+
+def _run_of(scratchpad: object) -> _Run:
+    # LangGraph makes a new scratchpad, with the counter of answers in it, each time a task runs; it cannot be weakly
+    # referenced, so the last ones are held.
+    with _runs_lock:
+        run = _runs.get(id(scratchpad))
+        if run is None or run.scratchpad is not scratchpad:
+            run = _runs[id(scratchpad)] = _Run(scratchpad)
+            while len(_runs) > _MAX_RUNS:
+                _runs.popitem(last=False)
+        return run
+
+
+def request(planned: PlannedChange, args: Mapping[str, Any], max_lines: int) -> dict[str, Any]:
+    """The question about one change, as a client of LangChain's human-in-the-loop middleware expects it."""
+    return {
+        "action_requests": [
+            {"name": planned.tool, "args": dict(args), "description": describe(planned, max_lines)},
+        ],
+        "review_configs": [{"action_name": planned.tool, "allowed_decisions": ["approve", "edit", "reject"]}],
+    }
+
+
+def describe(planned: PlannedChange, max_lines: int) -> str:
+    """A change as a person is to judge it: what, where, and the diff."""
+    text, _ = _outside.diff_text(planned.patch, max_lines)
+    done = "Create" if planned.before is None else "Change"
+    return f"{done} {planned.file_path} (+{planned.patch.added} / -{planned.patch.removed})\n{text}"
+
+
+class Asker:
+    """Asks about the changes of one call.
+
+    Args:
+        history: Where the questions of a task are kept.
+        task_id: The task.
+        scratchpad: What LangGraph keeps for one run of it.
+        max_lines: Lines of diff in the question.
+    """
+
+    def __init__(self, history: FileHistory, task_id: str, scratchpad: object, max_lines: int) -> None:
+        self._history, self._task, self._max_lines = history, f"task:{task_id}", max_lines
+        self._run = _run_of(scratchpad)
+
+    def __call__(self, planned: PlannedChange, before: str | None, after: str, args: Mapping[str, Any]) -> Answer:
+        """The answer of a person to this very change; raises the interrupt if there is none yet."""
+        mine = {"call": planned.tool_call_id, "path": planned.file_path, "before": before, "after": after}
+        run = self._run
+        with run.lock:
+            asked = {entry["number"]: entry["question"] for entry in self._history.asked(self._task)}
+            self._collect(len(asked))
+            for number in reversed(range(len(run.answers))):
+                if asked.get(number) == mine:
+                    return decision(run.answers[number], planned, args)
+            if run.question is None:
+                run.question = request(planned, args, self._max_lines)
+                number = len(run.answers)
+                if asked.get(number) != mine:
+                    self._history.note_asked(self._task, {"number": number, "question": mine})
+            interrupt(run.question)
+        raise WiringError("LangGraph gave an answer to a question that nobody was asked.")  # pragma: no cover
+
+    def _collect(self, most: int) -> None:
+        """Take the answers that are there; the graph gives them in the order of the questions."""
+        run = self._run
+        while run.question is None and len(run.answers) < most:
+            try:
+                run.answers.append(interrupt({}))
+            except GraphBubbleUp:
+                return
+
+
+def decision(answer: Any, planned: PlannedChange, given: Mapping[str, Any]) -> Answer:
+    """What a person's answer says about this change.
+
+    Args:
+        answer: `{"decisions": [decision]}` as LangChain's middleware takes it; `decision` is one of
+            `{"type": "approve"}`, `{"type": "edit", "edited_action": {"name": ..., "args": {...}}}`,
+            `{"type": "reject", "message": ...}`, `{"type": "respond", "message": ...}`.
+        planned: The change.
+        given: The arguments of the call.
+
+    Raises:
+        WiringError: The answer has another shape.
+        Refused: An edited decision names another tool or another file.
+    """
+    decisions = answer.get("decisions") if isinstance(answer, dict) else None
+    match decisions:
+        case [{"type": "approve"}]:
+            return Answer(approved=True)
+        case [{"type": "reject" | "respond"} as said]:
+            return Answer(approved=False, message=str(said.get("message") or ""))
+        case [{"type": "edit", "edited_action": {"name": name, "args": dict(args)}}]:
+            if name != planned.tool or args.get("file_path", given["file_path"]) != given["file_path"]:
+                raise Refused(
+                    "The user's decision names another tool or file; the file was not changed.", code="rejected"
+                )
+            return Answer(approved=True, args=args)
+        case _:
+            raise WiringError(
+                'Resume with {"decisions": [decision]}, one decision of type "approve", "edit" or "reject".'
+            )

@@ -1,0 +1,146 @@
+"""Who calls, from where, and what comes back: the values that pass between the glue and the use cases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from langchain_filestate import _records
+from langchain_filestate._history import next_seq
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+    from langchain_filestate._policy import PlannedChange
+    from langchain_filestate._records import Known, Record, View
+    from langchain_filestate._siblings import Place, Siblings
+    from langchain_filestate.results import Result
+
+
+class Context(Protocol):
+    """What stands in the calling agent's messages."""
+
+    def alive(self, evidence: Collection[str]) -> Collection[str]:
+        """Those of the message ids that the agent still has before it."""
+        ...
+
+    def shown(self, path: str, digest: str, first: int, last: int) -> bool:
+        """True if one read of exactly this range of exactly these bytes stands there in full."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a person decided about a change.
+
+    Attributes:
+        approved: False for a rejection.
+        message: The person's words; may be empty.
+        args: The tool's arguments as the person changed them; None if unchanged.
+    """
+
+    approved: bool
+    message: str = ""
+    args: Mapping[str, Any] | None = None
+
+
+class Ask(Protocol):
+    """Asks a person."""
+
+    def __call__(self, planned: PlannedChange, before: str | None, after: str, args: Mapping[str, Any]) -> Answer:
+        """What they say about a change from one digest to another, asked for with these arguments."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call.
+
+    Attributes:
+        tool: Name of the tool.
+        agent: Whose records count as its own.
+        evidence: Id of the message that will carry the answer.
+        context: What stands in the agent's messages.
+        state: The channel's value; other agents' records are in it too.
+        thread_id: The thread; None without a checkpointer.
+        checkpoint_id: The checkpoint that the step started from; None outside a graph.
+        message_id: Id of the assistant message with the call; None outside a graph: then nothing is a replay.
+        call_id: Id of the tool call; None if it was called without one.
+        place: Where it stands among the calls of its message; None outside a graph.
+        earlier: Index and `file_path` of earlier calls of the message.
+        ask: Asks a person; None if nobody is to be asked.
+        emit: Takes a small event for each change; None if nobody listens.
+        reraise: Exceptions that steer the graph and pass through every handler.
+    """
+
+    tool: str
+    agent: str
+    evidence: str
+    context: Context
+    state: Mapping[str, Any]
+    thread_id: str | None = None
+    checkpoint_id: str | None = None
+    message_id: str | None = None
+    call_id: str | None = None
+    place: Place | None = None
+    earlier: tuple[tuple[int, str], ...] = ()
+    ask: Ask | None = None
+    emit: Callable[[dict[str, Any]], None] | None = None
+    reraise: tuple[type[BaseException], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What comes of a call.
+
+    Attributes:
+        content: For the model: text, or content blocks for media.
+        result: For programs.
+        path: The record's key; None if no record changes.
+        record: What the agent knows now; None if no record changes.
+    """
+
+    content: str | list[dict[str, Any]]
+    result: Result
+    path: str | None = None
+    record: Record | None = None
+
+
+class Memory:
+    """Records as one call sees them: the state's, and what earlier calls of its message left."""
+
+    def __init__(self, call: Call, siblings: Siblings, path: str) -> None:
+        self._call, self._path = call, path
+        self.records: dict[str, Record] = {}
+        for agent, records in call.state.items():
+            record = _records.load(records.get(path)) if isinstance(records, dict) else None
+            if record is not None:
+                self.records[agent] = record
+        self._pending: dict[str, bool] = {}
+        if call.place is not None:
+            self._pending = siblings.evidence(call.place)
+            left = siblings.record(call.place, call.agent, path)
+            mine = self.records.get(call.agent)
+            if left is not None and (mine is None or left.seq > mine.seq):
+                self.records[call.agent] = left
+
+    def known(self, digest: str | None) -> Known:
+        """What the calling agent may build on now, given the bytes on disk."""
+        return _records.known(self.records, self._call.agent, digest, self._counting)
+
+    def carried(self, digest: str | None) -> tuple[View, ...]:
+        """The views of these bytes to keep in the record: those that count, or will when the step is over."""
+        known = _records.known(self.records, self._call.agent, digest, self._carried)
+        return known.views if known.record is not None and known.record.digest == digest else ()
+
+    def _counting(self, evidence: Collection[str]) -> Collection[str]:
+        """In the agent's messages, or written by itself in this very message."""
+        return {*self._call.context.alive(evidence), *(e for e in evidence if self._pending.get(e))}
+
+    def _carried(self, evidence: Collection[str]) -> Collection[str]:
+        return {*self._call.context.alive(evidence), *(e for e in evidence if e in self._pending)}
+
+    def next_seq(self) -> int:
+        """A number above all that came before for this path; to be taken under the path's lock."""
+        newest = max((record.seq for record in self.records.values()), default=0)
+        return next_seq(newest)

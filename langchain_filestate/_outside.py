@@ -1,0 +1,177 @@
+"""What the model is told when a file is not what it read: who changed it, where, and what to do next.
+
+No sentence names a cause that is not known, and none repeats the model's own text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from langchain_filestate import _patch
+from langchain_filestate._patch import LineEdit
+from langchain_filestate._records import covers
+from langchain_filestate.errors import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from langchain_filestate._call import Call
+    from langchain_filestate._history import Change
+    from langchain_filestate._patch import StructuredPatch
+    from langchain_filestate._planning import Before
+    from langchain_filestate._policy import Policy
+    from langchain_filestate._records import Known
+
+NOT_READ = "File has not been read yet. Read it first before writing to it."
+STALE = "File has been modified since read. Read it again before writing."
+
+_MAX_CHARS = 300
+"""Of one line of a diff that the model is shown."""
+
+
+def diff_text(patch: StructuredPatch, max_lines: int) -> tuple[str, bool]:
+    """The hunks of a patch as text for the model, bounded, and whether that is all of it.
+
+    Args:
+        patch: Any patch.
+        max_lines: Most lines of text.
+    """
+    lines: list[str] = []
+    full = patch.exact and not patch.truncated
+    for hunk in patch.hunks:
+        lines.append(
+            f"@@ -{hunk.source_start},{hunk.source_length} +{hunk.target_start},{hunk.target_length} @@"
+        )
+        for line in hunk.lines:
+            if len(line) > _MAX_CHARS:
+                full = False
+            lines.append(line if len(line) <= _MAX_CHARS else f"{line[:_MAX_CHARS]} ... (cut)")
+        if len(lines) > max_lines:
+            break
+    if len(lines) > max_lines:
+        lines, full = [*lines[:max_lines], "... (more not shown)"], False
+    return "\n".join(lines), full
+
+
+def edits_of(patch: StructuredPatch) -> tuple[LineEdit, ...]:
+    """The replaced lines of a patch that is whole, so that views can be moved across it."""
+    edits: list[LineEdit] = []
+    for hunk in patch.hunks:
+        at, first, old, new = hunk.source_start, 0, 0, 0
+        if hunk.source_length == 0:
+            at += 1  # a hunk without old lines names the line before it
+        for line in [*hunk.lines, " "]:
+            mark = line[:1]
+            if mark == " ":
+                if old or new:
+                    edits.append(LineEdit(first, old, new, head_partial=False, tail_partial=False))
+                old = new = 0
+                at += 1
+                continue
+            if mark in "-+" and not (old or new):
+                first = at
+            if mark == "-":
+                old += 1
+                at += 1
+            elif mark == "+":
+                new += 1
+    return tuple(edits)
+
+
+def who_changed(change: Change | None, agent: str, thread_id: str | None) -> str:
+    """By whom, as far as it is known; empty if it is not."""
+    if change is None:
+        return ""
+    if change.tool == "shell":
+        return "while a shell command ran"
+    if change.tool == "rewind":
+        return "by a rewind"
+    if change.agent != agent:
+        return f'by agent "{change.agent}"'
+    if change.thread_id != thread_id:
+        return "by this agent in another thread"
+    return "by an earlier call of your own"
+
+
+def stale(call: Call, before: Before, old: bytes | None, who: Change | None, policy: Policy) -> Refused:
+    """The refusal of a write to a file that changed since it was read.
+
+    Args:
+        call: Who wanted to write.
+        before: The file now.
+        old: The bytes that were read; None if they are not known any more.
+        who: The change that made the bytes which are there now; None if nobody we know did.
+        policy: For the bounds.
+    """
+    by = who_changed(who, call.agent, call.thread_id)
+    text = f"{STALE} It was changed {by}." if by else STALE
+    if old is None or before.data is None:
+        return Refused(text, code="stale")
+    patch = _patch.patch_bytes(before.path, old, before.data, policy.encodings)
+    shown, _ = diff_text(patch, policy.limits.max_diff_lines)
+    lines = [first for first, _ in _places(patch)]
+    return Refused(f"{text}\nChanged since the read:\n{shown}", code="stale", lines=lines)
+
+
+def also_changed(call: Call, before: Before, old: bytes | None, who: Change | None, policy: Policy) -> str:
+    """What an edit that went ahead on changed bytes says of the rest of the file."""
+    by = who_changed(who, call.agent, call.thread_id)
+    said = f"The file had also been changed elsewhere since you read it{f' ({by})' if by else ''}"
+    if old is None:
+        return f"{said}; what changed is not known here. Read it again where you build on it."
+    patch = _patch.patch_bytes(before.path, old, before.data, policy.encodings)
+    places = _places(patch)
+    shown = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in places[:10])
+    more = f" and {len(places) - 10} more places" if len(places) > 10 else ""  # noqa: PLR2004  as many as listed
+    return f"{said}, at line {shown}{more} before this edit. Read those lines again if they matter."
+
+
+def _places(patch: StructuredPatch) -> list[tuple[int, int]]:
+    """Where a patch has put something, in lines of its target."""
+    places, shift = [], 0
+    for edit in edits_of(patch):
+        first = edit.first + shift
+        places.append((first, max(first, first + edit.new_count - 1)))
+        shift += edit.new_count - edit.old_count
+    return places
+
+
+def check_overwrite(known: Known) -> None:
+    """Refuse an overwrite of lines that the agent does not have before it."""
+    record = known.record
+    if record is None or known.shows_all():
+        return
+    if not known.views or covers(record.views, 1, record.lines):
+        raise Refused(
+            "The text of this file is no longer in your context. Read it again before overwriting it.",
+            code="not_in_context",
+        )
+    missing = _missing(known)
+    raise Refused(
+        f"Only part of this file has been read; you have not seen line {missing}. "
+        "Read those lines before overwriting the file, or use edit_file.",
+        code="partially_read",
+    )
+
+
+def _missing(known: Known) -> str:
+    gaps: list[str] = []
+    need, lines = 1, known.record.lines if known.record else 0
+    for view in sorted(known.views):
+        if view.first > need:
+            gaps.append(f"{need}-{view.first - 1}")
+        need = max(need, view.last + 1)
+    if need <= lines:
+        gaps.append(f"{need}-{lines}")
+    return ", ".join(gaps[:5]) + (" and more" if len(gaps) > 5 else "")  # noqa: PLR2004  as many as listed
+
+
+def edited_by_user(given: Mapping[str, Any], taken: Mapping[str, Any]) -> str:
+    """What the model is told of the texts that a person changed while approving."""
+    parts = [f"{name} is now:\n{_shortened(value)}" for name, value in taken.items() if given.get(name) != value]
+    return "The user changed your call before approving it: " + "\n".join(parts)
+
+
+def _shortened(value: object, most: int = 2000) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= most else f"{text[:most]} ... ({len(text)} characters in all)"

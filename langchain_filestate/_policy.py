@@ -1,0 +1,90 @@
+"""What the developer decides once, on the toolkit, and what hooks and approvals are shown of a change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Literal
+
+from langchain_filestate._patch import StructuredPatch
+from langchain_filestate._text import DEFAULT_ENCODINGS
+from langchain_filestate.errors import WiringError
+
+RequireRead = Literal["always", "overwrite", "never"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Bounds of one toolkit; every number is at least 1.
+
+    Attributes:
+        max_lines: Lines that one read shows without `limit`.
+        max_chars: Characters of file text in one result.
+        max_line_chars: Characters shown of one line in a view of several lines.
+        max_file_bytes: Largest file that is edited or overwritten; reading has no such bound.
+        max_history_bytes: Largest before-image that the history keeps.
+        max_notice_lines: Lines of diff in one notice about outside changes, for all files together.
+        max_diff_lines: Lines of diff in a refusal or a description for approval.
+        wait_seconds: How long a call waits for an earlier call of the same message on the same file.
+    """
+
+    max_lines: int = 2000
+    max_chars: int = 100_000
+    max_line_chars: int = 2000
+    max_file_bytes: int = 256 * 1024 * 1024
+    max_history_bytes: int = 32 * 1024 * 1024
+    max_notice_lines: int = 60
+    max_diff_lines: int = 60
+    wait_seconds: float = 10.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            if not getattr(self, field.name) > 0:
+                raise WiringError(f"Limits.{field.name} must be greater than 0.")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedChange:
+    """A change that is about to be made, as `before_write` and `approve` see it.
+
+    Attributes:
+        tool: Name of the tool.
+        tool_call_id: Id of the call; None where there is none.
+        agent: Whose change it is.
+        file_path: Real, absolute path.
+        before: The bytes on disk; None if there is no file.
+        after: The bytes that will be there.
+        patch: The difference.
+    """
+
+    tool: str
+    tool_call_id: str | None
+    agent: str
+    file_path: str
+    before: bytes | None
+    after: bytes
+    patch: StructuredPatch
+
+
+Approve = bool | Callable[[PlannedChange], bool]
+BeforeWrite = Callable[[PlannedChange], None]
+AfterWrite = Callable[[Path], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The rules of one toolkit; `FileToolkit` describes each."""
+
+    require_read: RequireRead = "always"
+    recover_stale: bool = True
+    approve: Approve = False
+    before_write: BeforeWrite | None = None
+    after_write: AfterWrite | None = None
+    allow_placeholders: bool = False
+    encodings: tuple[str, ...] = DEFAULT_ENCODINGS
+    limits: Limits = Limits()
+
+    def __post_init__(self) -> None:
+        if self.require_read not in {"always", "overwrite", "never"}:
+            raise WiringError('require_read must be "always", "overwrite" or "never".')

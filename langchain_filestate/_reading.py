@@ -1,0 +1,208 @@
+"""The use case of reading: a window of a file as numbered text, cells of a notebook, or media, and the record of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from langchain_filestate import _disk, _media, _notebook, _text
+from langchain_filestate._call import Memory, Outcome
+from langchain_filestate._planning import is_notebook
+from langchain_filestate._records import Record, View, tidy
+from langchain_filestate.errors import Refused
+from langchain_filestate.results import ReadResult
+
+if TYPE_CHECKING:
+    from langchain_filestate._call import Call
+    from langchain_filestate._history import FileHistory
+    from langchain_filestate._policy import Policy
+    from langchain_filestate._siblings import Siblings
+    from langchain_filestate._workspace import Location, Target, Workspace
+
+WHOLE_BYTES = 8 * 1024 * 1024
+"""Files up to this size are read in one piece; larger ones are scanned, and only the window is held."""
+
+_SCANS = 5
+"""How often a large file is scanned again because it changed meanwhile."""
+
+Reader = Callable[[int, int], bytes]
+"""Gives the bytes at an offset, of a size."""
+
+UNCHANGED = "File unchanged since last read."
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """`read_file`.
+
+    Attributes:
+        file_path: As the model gave it.
+        offset: First line, from 1; 0 is taken as 1; negative counts from the end.
+        limit: Lines; None for as many as the limits allow.
+        column: First character of the first line, from 1.
+    """
+
+    file_path: str
+    offset: int = 1
+    limit: int | None = None
+    column: int = 1
+
+
+class Shop(Protocol):
+    """What a use case works with."""
+
+    workspace: Workspace
+    history: FileHistory
+    policy: Policy
+    siblings: Siblings
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    """One file as it is to be shown: text or cells."""
+
+    profile: _text.Profile
+    window: _text.Window
+    total: int
+    unit: str = "line"
+
+
+def read(call: Call, op: Read, location: Location, at: Shop) -> Outcome:
+    """Show a window of a file and note what was shown; raises `Refused`."""
+    if op.limit is not None and op.limit < 1:
+        raise Refused("limit must be at least 1; leave it out to read on to the end.", code="bad_arguments")
+    if op.column < 1:
+        raise Refused("column must be at least 1.", code="bad_arguments")
+    try:
+        with at.workspace.open(location) as target, _disk.lock(location.path):
+            return _show(call, op, location, target, at)
+    except Refused as refused:
+        if refused.code == "not_found":  # its directory is missing
+            raise missing(at.workspace, location) from None
+        raise
+
+
+def missing(workspace: Workspace, location: Location, then: str = "") -> Refused:
+    """The refusal of a call on a file that does not exist, with what may have been meant."""
+    hint = workspace.suggest(location)
+    return Refused(f"File does not exist: {location.path}.{hint and ' '}{hint}{then}", code="not_found")
+
+
+def _show(call: Call, op: Read, location: Location, target: Target, at: Shop) -> Outcome:
+    workspace, policy = at.workspace, at.policy
+    size = _disk.size_of(target)
+    if size is None:
+        raise missing(workspace, location)
+    if size > WHOLE_BYTES:
+        view = _scan(op, target, policy)
+    else:
+        snapshot = _disk.snapshot(target)
+        if snapshot is None:
+            raise missing(workspace, location)
+        kind = _media.kind_of(snapshot.data)
+        if kind is not None:
+            return _picture(op, location, snapshot, kind, policy)
+        at.history.remember(snapshot.data, snapshot.digest)
+        view = _notebook_view(op, snapshot, policy) if is_notebook(location.path) else None
+        view = view or _text_view(op, snapshot.data, policy)
+    memory = Memory(call, at.siblings, location.path)
+    profile, window = view.profile, view.window
+    first, last = window.first_line, window.last_line
+    unchanged = bool(last) and op.column == 1 and call.context.shown(location.path, profile.digest, first, last)
+    fresh = () if unchanged else tuple(View(a, b, call.evidence) for a, b in window.seen)
+    views = tidy((*memory.carried(profile.digest), *fresh))
+    record = Record(
+        profile.digest, profile.size, view.total, views, memory.next_seq(), "notebook" if view.unit == "cell" else "read"
+    )
+    if unchanged:
+        text = (
+            f"{UNCHANGED} The {view.unit}s {first} to {last} of {view.total} stand in an earlier result above, "
+            "and the file still has the same content."
+        )
+    else:
+        text = "\n\n".join(part for part in (window.text, "\n".join(f"({note})" for note in window.notes)) if part)
+    if location.note:
+        text = f"{text}\n\n({location.note})"
+    result = ReadResult(
+        file_path=location.path,
+        first_line=first,
+        last_line=last,
+        total_lines=view.total,
+        complete=window.complete,
+        unchanged=unchanged,
+        encoding=profile.format.encoding,
+        bom=bool(profile.format.bom),
+        newline=profile.newline,
+        final_newline=profile.final_newline,
+        size=profile.size,
+        digest=profile.digest,
+    )
+    return Outcome(text, result, location.path, record)
+
+
+def _text_view(op: Read, data: bytes, policy: Policy) -> _View:
+    profile = _text.profile(data, policy.encodings)
+    return _View(profile, _window(op, lambda at, size: data[at : at + size], profile, policy), profile.lines)
+
+
+def _window(op: Read, read: Reader, profile: _text.Profile, policy: Policy) -> _text.Window:
+    limits = policy.limits
+    return _text.window(
+        read,
+        profile,
+        offset=op.offset,
+        limit=op.limit,
+        column=op.column,
+        max_lines=limits.max_lines,
+        max_chars=limits.max_chars,
+        max_line_chars=limits.max_line_chars,
+    )
+
+
+def _scan(op: Read, target: Target, policy: Policy) -> _View:
+    """A window of a large file, without holding it: one pass for the profile, then only the window."""
+    for _ in range(_SCANS):
+        scan = _text.Scan(policy.encodings)
+        try:
+            with _disk.scan(target, scan.feed) as (read, _):
+                profile = scan.finish()
+                return _View(profile, _window(op, read, profile, policy), profile.lines)
+        except _disk.Changed:
+            continue
+    raise Refused("Another program keeps writing to this file. Try again in a moment.", code="busy")
+
+
+def _notebook_view(op: Read, snapshot: _disk.Snapshot, policy: Policy) -> _View | None:
+    """The cells; None for a file that has the name of a notebook and is none, which is shown as text."""
+    try:
+        notebook = _notebook.parse(snapshot.data)
+    except Refused:
+        return None
+    window = _notebook.render(notebook, offset=op.offset, limit=op.limit, max_chars=policy.limits.max_chars)
+    return _View(_text.profile(snapshot.data, policy.encodings), window, len(notebook.cells), "cell")
+
+
+def _picture(op: Read, location: Location, snapshot: _disk.Snapshot, kind: str, policy: Policy) -> Outcome:
+    """An image or a PDF as content blocks; never counts as text that was seen."""
+    pages = (op.offset, op.offset + op.limit - 1) if op.limit else None
+    media = _media.blocks(snapshot.data, kind=kind, pages=pages)
+    notes = "\n".join(f"({note})" for note in media.notes)
+    text = "\n\n".join(part for part in (media.text, notes) if part)
+    content: str | list[dict[str, object]] = text
+    if media.blocks:
+        content = [*([{"type": "text", "text": text}] if text else []), *media.blocks]
+    result = ReadResult(
+        file_path=location.path,
+        first_line=0,
+        last_line=0,
+        total_lines=0,
+        complete=False,
+        encoding=None,
+        bom=False,
+        newline="none",
+        final_newline=False,
+        size=len(snapshot.data),
+        digest=snapshot.digest,
+    )
+    return Outcome(content, result)

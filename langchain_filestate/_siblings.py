@@ -1,0 +1,134 @@
+"""Order and overlay for the calls of one assistant message.
+
+A graph runs the calls of one message in parallel and no call sees the others' state updates. Here, in the process,
+each call on a file waits for earlier calls of the message on the same file, and records pass from one to the next.
+Both are comforts: past the bounds a call goes on, and the digest check before the commit protects. After a crash the
+overlay is gone and the history stands in for it.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from langchain_filestate._records import Record
+
+GRACE_SECONDS = 0.1
+"""How long to wait for an earlier call that has not begun: it may have been rejected, or not be run again."""
+
+_MAX_MESSAGES = 256
+
+Phase = Literal["begun", "interrupted", "finished"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a call stands.
+
+    Attributes:
+        message: What identifies the message and its run: thread, checkpoint, message id.
+        index: The call's place among the calls of the message, from 0.
+    """
+
+    message: tuple[str | None, ...]
+    index: int
+
+
+@dataclass(slots=True)
+class _Message:
+    phases: dict[int, Phase] = field(default_factory=dict)
+    records: dict[tuple[str, str], list[tuple[int, Record]]] = field(default_factory=dict)
+    evidence: dict[str, tuple[int, bool]] = field(default_factory=dict)
+    """Evidence that calls of the message give: the index of the call, and whether it wrote the text itself."""
+
+
+class Siblings:
+    """The calls of the last messages of this process; bounded, the oldest message goes first."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._messages: OrderedDict[tuple[str | None, ...], _Message] = OrderedDict()
+
+    def _of(self, key: tuple[str | None, ...]) -> _Message:
+        message = self._messages.get(key)
+        if message is None:
+            message = self._messages[key] = _Message()
+            while len(self._messages) > _MAX_MESSAGES:
+                self._messages.popitem(last=False)
+        else:
+            self._messages.move_to_end(key)
+        return message
+
+    def begin(self, place: Place) -> None:
+        """Note that a call has begun, before it does anything that takes time."""
+        with self._changed:
+            self._of(place.message).phases[place.index] = "begun"
+            self._changed.notify_all()
+
+    def end(self, place: Place, *, interrupted: bool = False) -> None:
+        """Note that a call has finished, or waits for a person."""
+        with self._changed:
+            self._of(place.message).phases[place.index] = "interrupted" if interrupted else "finished"
+            self._changed.notify_all()
+
+    def wait(self, place: Place, earlier: Iterable[int], seconds: float) -> None:
+        """Wait until the earlier calls have finished.
+
+        Args:
+            place: Who waits.
+            earlier: The indexes of the calls to wait for.
+            seconds: How long to wait for those that have begun; others get `GRACE_SECONDS`.
+        """
+        started = time.monotonic()
+        with self._changed:
+            phases = self._of(place.message).phases
+            # One that waited for a person before we began may be about to run again with the answer.
+            resumed = {index for index in earlier if phases.get(index) == "interrupted"}
+            for index in earlier:
+                while (phase := phases.get(index)) != "finished":
+                    if phase == "interrupted" and index not in resumed:
+                        break
+                    if phase == "begun":
+                        resumed.discard(index)
+                    limit = seconds if phase == "begun" else min(GRACE_SECONDS, seconds)
+                    left = started + limit - time.monotonic()
+                    if left <= 0:
+                        break
+                    self._changed.wait(left)
+
+    def note(self, place: Place, agent: str, path: str, record: Record, evidence: str, *, written: bool) -> None:
+        """Hand a record to later calls of the message.
+
+        Args:
+            place: The call that made it.
+            agent: Whose record.
+            path: Real, absolute path.
+            record: What the agent knows after the call.
+            evidence: Id of the message that answers the call.
+            written: True if the call wrote the file: the model has that text before it already.
+        """
+        with self._changed:
+            message = self._of(place.message)
+            message.records.setdefault((agent, path), []).append((place.index, record))
+            message.evidence[evidence] = (place.index, written)
+
+    def record(self, place: Place, agent: str, path: str) -> Record | None:
+        """The newest record that an earlier call of the message has left, by the order of the message."""
+        with self._changed:
+            message = self._messages.get(place.message)
+            left = message.records.get((agent, path), ()) if message else ()
+            return max((r for i, r in left if i < place.index), key=lambda record: record.seq, default=None)
+
+    def evidence(self, place: Place) -> dict[str, bool]:
+        """What earlier calls of the message give as evidence, by the order of the message; True for own writes."""
+        with self._changed:
+            message = self._messages.get(place.message)
+            given = message.evidence.items() if message else ()
+            return {evidence: written for evidence, (index, written) in given if index < place.index}

@@ -1,0 +1,160 @@
+"""Middleware for `create_agent`: the tools and their state, and what tools alone cannot do.
+
+`FileToolsMiddleware` supplies tools and channel. `FileStateMiddleware` has the agent's loop in hand: it announces
+outside changes before the model is called, books what shell commands show, and notes which results a request to the
+model did not hold. Put it last in the list, so that it is the innermost and sees what the model is really sent.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired
+
+from langchain.agents.middleware.types import (
+    AgentMiddleware,
+    AgentState,
+    ExtendedModelResponse,
+    ModelRequest,
+    ModelResponse,
+    PrivateStateAttr,
+    ToolCallRequest,
+)
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import run_in_executor
+from langgraph.types import Command
+
+from langchain_filestate import watch
+from langchain_filestate.state import CHANNEL, LEFT_OUT, FileState, channel_of
+from langchain_filestate.tools import FileToolkit
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from langgraph.runtime import Runtime
+
+
+class ToolsState(AgentState[Any], FileState):
+    """The state of an agent with the tools."""
+
+
+class WatchedState(ToolsState):
+    """The state of an agent with `FileStateMiddleware`."""
+
+    file_state_left_out: NotRequired[Annotated[list[str], PrivateStateAttr]]
+    """Ids of messages that the last request to the model did not hold, though they are in the state."""
+
+
+class FileToolsMiddleware(AgentMiddleware[Any, Any, Any]):
+    """The tools and their state for `create_agent`.
+
+    Takes the same arguments as `FileToolkit`, or a toolkit that is there already.
+    """
+
+    state_schema = ToolsState
+
+    def __init__(self, root: str | os.PathLike[str] | FileToolkit = ".", **options: Any) -> None:
+        super().__init__()
+        if isinstance(root, FileToolkit):
+            if options:
+                raise TypeError("Give the options to the toolkit that is passed.")
+            self.toolkit = root
+        else:
+            self.toolkit = FileToolkit(root, **options)
+        self.tools = self.toolkit.get_tools()
+
+
+class FileStateMiddleware(FileToolsMiddleware):
+    """Tools and state, notices of outside changes, reading by shell commands, and what the model was really sent.
+
+    Takes the same arguments as `FileToolkit`, and:
+
+    Args:
+        root: As for the toolkit, or a toolkit.
+        shell_tools: Name of each shell tool and of its argument with the command, `{"shell": "command"}`; None: those
+            of LangChain's `ShellToolMiddleware` (`shell`) and of deepagents (`execute`).
+        options: As for the toolkit.
+    """
+
+    state_schema = WatchedState
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str] | FileToolkit = ".",
+        *,
+        shell_tools: Mapping[str, str] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(root, **options)
+        self._shell_tools = {"shell": "command", "execute": "command"} if shell_tools is None else dict(shell_tools)
+
+    def before_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002
+        """Announce files that changed outside."""
+        return watch.changed_files(state, self.toolkit) or None
+
+    async def abefore_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
+        """`before_model` in a thread."""
+        return await run_in_executor(None, self.before_model, state, runtime)
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """Note which results the request does not hold."""
+        return self._noted(request, handler(request))
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """As `wrap_model_call`."""
+        return self._noted(request, await handler(request))
+
+    def _noted(
+        self, request: ModelRequest[Any], response: ModelResponse[Any]
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        channel = channel_of(request.state) or {}
+        evidence = {
+            view[2] for records in channel.values() for record in records.values() for view in record.get("views", ())
+        }
+        missing = watch.left_out(request.state["messages"], request.messages, evidence) if evidence else []
+        if missing == sorted(request.state.get(LEFT_OUT) or ()):
+            return response
+        return ExtendedModelResponse(model_response=response, command=Command(update={LEFT_OUT: missing}))
+
+    def _command(self, request: ToolCallRequest) -> str | None:
+        """The shell command that a call runs; None for other tools."""
+        name = self._shell_tools.get(request.tool_call["name"])
+        command = request.tool_call["args"].get(name) if name is not None else None
+        return command if isinstance(command, str) else None
+
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
+    ) -> ToolMessage | Command[Any]:
+        """Book what a shell command shows, and what changes while it runs."""
+        command = self._command(request)
+        if command is None:
+            return handler(request)
+        before = watch.known_before(request.state, self.toolkit)
+        return self._after(request, command, before, handler(request))
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
+    ) -> ToolMessage | Command[Any]:
+        """As `wrap_tool_call`, with the work on files in threads."""
+        command = self._command(request)
+        if command is None:
+            return await handler(request)
+        before = await run_in_executor(None, watch.known_before, request.state, self.toolkit)
+        result = await handler(request)
+        return await run_in_executor(None, self._after, request, command, before, result)
+
+    def _after(
+        self, request: ToolCallRequest, command: str, before: Mapping[str, str], result: ToolMessage | Command[Any]
+    ) -> ToolMessage | Command[Any]:
+        watch.record_changes(before, self.toolkit)
+        if not isinstance(result, ToolMessage) or result.status == "error":
+            return result
+        message = result if result.id else result.model_copy(update={"id": f"fs-{secrets.token_hex(6)}"})
+        update = watch.shell_reads(command, message, self.toolkit, state=request.state)
+        if not update:
+            return result
+        return Command(update={"messages": [message], CHANNEL: update[CHANNEL]})

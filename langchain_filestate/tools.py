@@ -1,0 +1,614 @@
+"""The tools, and the toolkit that makes them: thin glue between LangChain's tools and `_editor`.
+
+The descriptions are written for the model and state the rules that it is held to; they promise nothing that the code
+does not do.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+from abc import abstractmethod
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.runnables import run_in_executor
+from langchain_core.tools import BaseTool, BaseToolkit, InjectedToolArg
+from langgraph.config import get_config
+from langgraph.errors import GraphBubbleUp
+from langgraph.types import Command
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError
+
+from langchain_filestate import _disk, _rewind, _text
+from langchain_filestate._approval import Asker, describe
+from langchain_filestate._call import Answer, Call
+from langchain_filestate._editor import Editor, refusal
+from langchain_filestate._history import FileHistory, next_seq, process_history
+from langchain_filestate._planning import Edit, NotebookEdit, Write
+from langchain_filestate._policy import AfterWrite, Approve, BeforeWrite, Limits, Policy, RequireRead
+from langchain_filestate._reading import Read
+from langchain_filestate._records import Record, State, View, merge_records
+from langchain_filestate._siblings import Place, Siblings
+from langchain_filestate._workspace import Workspace
+from langchain_filestate.errors import Refused, WiringError
+from langchain_filestate.state import LEFT_OUT, Messages, channel_of, update_of, value_of
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping, Sequence
+
+    from langgraph.types import StateSnapshot
+
+    from langchain_filestate._call import Ask, Outcome
+    from langchain_filestate._editor import Operation
+    from langchain_filestate._policy import PlannedChange
+    from langchain_filestate._rewind import RewindPlan, RewindReport
+
+DEFAULT_AGENT = "main"
+
+# LangGraph has no public name for these: what a running node's configuration holds.
+_READ = "__pregel_read"
+_SCRATCHPAD = "__pregel_scratchpad"
+
+_siblings = Siblings()
+
+
+class _Arguments(BaseModel):
+    runtime: Annotated[Any, InjectedToolArg] = None
+    file_path: str = Field(description="Path of the file: absolute, or relative to the working root.")
+
+
+class ReadFileArguments(_Arguments):
+    """Arguments of `read_file`."""
+
+    offset: int = Field(
+        default=1, description="First line to show, counted from 1. A negative number counts from the end."
+    )
+    limit: int | None = Field(
+        default=None, description="How many lines to show. Leave it out to read on as far as one result allows."
+    )
+    column: int = Field(
+        default=1, description="First character of the first line, from 1: to go on inside a very long line."
+    )
+
+
+class EditFileArguments(_Arguments):
+    """Arguments of `edit_file`."""
+
+    old_string: str = Field(
+        description="The text to replace, exactly as it is in the file, without the line-number gutter."
+    )
+    new_string: str = Field(description="The text to put in its place, verbatim.")
+    replace_all: bool = Field(default=False, description="Replace every match instead of exactly one.")
+
+
+class OneEdit(BaseModel):
+    """One replacement of `multi_edit`."""
+
+    old_string: str = Field(description="The text to replace, exactly as it is in the file now.")
+    new_string: str = Field(description="The text to put in its place, verbatim.")
+    replace_all: bool = Field(default=False, description="Replace every match instead of exactly one.")
+
+
+class MultiEditArguments(_Arguments):
+    """Arguments of `multi_edit`."""
+
+    edits: list[OneEdit] = Field(
+        min_length=1, description="The replacements; all are matched against the file as it is now."
+    )
+
+
+class WriteFileArguments(_Arguments):
+    """Arguments of `write_file`."""
+
+    content: str = Field(description="The whole new text of the file, verbatim.")
+
+
+class EditNotebookArguments(_Arguments):
+    """Arguments of `edit_notebook`."""
+
+    cell_id: str | None = Field(
+        default=None,
+        description="Id of the cell as read_file shows it, or cell-N (from 0). For an insert: the cell to insert "
+        "after; leave it out to insert at the top.",
+    )
+    new_source: str = Field(default="", description="The cell's new text; not used for a delete.")
+    cell_type: Literal["code", "markdown", "raw"] | None = Field(
+        default=None, description="Type of the cell; left out, it stays as it is (an inserted cell: code)."
+    )
+    edit_mode: Literal["replace", "insert", "delete"] = Field(default="replace", description="What to do.")
+
+
+class FileTool(BaseTool):
+    """What the tools share: who calls, and what comes back."""
+
+    response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
+    _toolkit: FileToolkit = PrivateAttr()
+
+    def __init__(self, toolkit: FileToolkit, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._toolkit = toolkit
+
+    def _to_args_and_kwargs(
+        self, tool_input: str | dict[str, Any], tool_call_id: str | None
+    ) -> tuple[tuple[str, ...], dict[str, Any]]:
+        # LangChain gives the call id only to tools that cannot be called without one, and turns wrong arguments into a
+        # message without an artifact; here both go on to `_run`.
+        try:
+            args, kwargs = super()._to_args_and_kwargs(tool_input, tool_call_id)
+        except ValidationError as error:
+            given = tool_input if isinstance(tool_input, dict) else {}
+            args, kwargs = (), {"runtime": given.get("runtime"), "wrong": (_wrong(error), given.get("file_path"))}
+        if args:  # a bare string, which LangChain takes for the first argument
+            args, kwargs = (), {"wrong": (Refused("Give the arguments by name.", code="bad_arguments"), None)}
+        return args, {**kwargs, "call_id": tool_call_id}
+
+    def _run(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
+        runtime, call_id = arguments.pop("runtime", None), arguments.pop("call_id", None)
+        wrong = arguments.pop("wrong", None)
+        toolkit = self._toolkit
+        call = toolkit.call(self.name, call_id, runtime)
+        if wrong is not None:
+            outcome = refusal(wrong[0], wrong[1] if isinstance(wrong[1], str) else "")
+        else:
+            outcome = toolkit.editor.run(call, self.operation(arguments))
+        artifact = outcome.result.model_dump()
+        records = {outcome.path: outcome.record.to_state()} if outcome.path and outcome.record else {}
+        refused = outcome.result.kind == "failure"
+        if runtime is None:
+            if records:
+                toolkit.book(call.agent, records)
+            if refused and call_id is not None:
+                return self._message(outcome, artifact, call), artifact
+            return outcome.content, artifact
+        update: dict[str, Any] = update_of(call.agent, records) if records else {}
+        key, _ = _conversation(runtime.state, call_id)
+        update[key] = [self._message(outcome, artifact, call)]
+        return Command(update=update), artifact
+
+    def _message(self, outcome: Outcome, artifact: dict[str, Any], call: Call) -> ToolMessage:
+        return ToolMessage(
+            content=outcome.content,  # type: ignore[arg-type]  # blocks are plain dicts
+            artifact=artifact,
+            tool_call_id=call.call_id or "",
+            name=self.name,
+            id=call.evidence,
+            status="error" if outcome.result.kind == "failure" else "success",
+        )
+
+    @abstractmethod
+    def operation(self, arguments: Mapping[str, Any]) -> Read | Operation:
+        """The operation that some validated arguments ask for."""
+
+
+class ReadFileTool(FileTool):
+    """Show a window of a file as numbered lines."""
+
+    name: str = "read_file"
+    description: str = (
+        "Read a text file, or a part of it. Each line is shown as its number, a tab, and the text; number and tab are "
+        "not part of the file. Long files come in parts: a note at the end says which offset to go on with. "
+        "Notebooks are shown as cells, images and PDFs as such. A file must be read before it can be edited or "
+        "overwritten; after an edit of yours it need not be read again."
+    )
+    args_schema: type[BaseModel] = ReadFileArguments
+
+    def operation(self, arguments: Mapping[str, Any]) -> Read:
+        """As for every tool."""
+        return Read(arguments["file_path"], arguments["offset"], arguments["limit"], arguments["column"])
+
+
+class EditFileTool(FileTool):
+    """Replace one exact piece of text."""
+
+    name: str = "edit_file"
+    description: str = (
+        "Replace text in a file that has been read. old_string must match the file exactly (every space, tab and line "
+        "break; without the line-number gutter) and at one place only: give more of the lines around it, or set "
+        "replace_all. Nothing else in the file changes. An empty old_string creates a file that does not exist yet. "
+        "Prefer this over write_file for existing files; no need to read the file again afterwards."
+    )
+    args_schema: type[BaseModel] = EditFileArguments
+
+    def operation(self, arguments: Mapping[str, Any]) -> Edit:
+        """As for every tool."""
+        edit = (arguments["old_string"], arguments["new_string"], arguments["replace_all"])
+        return Edit(arguments["file_path"], (edit,))
+
+
+class MultiEditTool(FileTool):
+    """Replace several exact pieces of text of one file, all or none."""
+
+    name: str = "multi_edit"
+    description: str = (
+        "Make several replacements in one file that has been read. Each old_string must match exactly and at one place "
+        "only (or replace_all), in the file as it is now: no edit sees what another one puts in, and they must not "
+        "overlap. Either all are made or none."
+    )
+    args_schema: type[BaseModel] = MultiEditArguments
+
+    def operation(self, arguments: Mapping[str, Any]) -> Edit:
+        """As for every tool."""
+        edits = tuple((e.old_string, e.new_string, e.replace_all) for e in arguments["edits"])
+        return Edit(arguments["file_path"], edits, many=True)
+
+
+class WriteFileTool(FileTool):
+    """Write a whole file."""
+
+    name: str = "write_file"
+    description: str = (
+        "Create a file, with the directories it needs, or overwrite one. An existing file can only be overwritten if "
+        "all of its current text has been read and is still in the conversation. Give the complete text: placeholders "
+        "for text that is left out are refused. To change a part of a file use edit_file."
+    )
+    args_schema: type[BaseModel] = WriteFileArguments
+
+    def operation(self, arguments: Mapping[str, Any]) -> Write:
+        """As for every tool."""
+        return Write(arguments["file_path"], arguments["content"])
+
+
+class EditNotebookTool(FileTool):
+    """Replace, insert or delete one cell of a notebook."""
+
+    name: str = "edit_notebook"
+    description: str = (
+        "Change one cell of a Jupyter notebook (.ipynb) that has been read: replace its text, insert a new cell after "
+        "cell_id (without cell_id: at the top), or delete it. Outputs of a code cell whose text changes are cleared; "
+        "other cells stay as they are."
+    )
+    args_schema: type[BaseModel] = EditNotebookArguments
+
+    def operation(self, arguments: Mapping[str, Any]) -> NotebookEdit:
+        """As for every tool."""
+        return NotebookEdit(
+            arguments["file_path"],
+            arguments["cell_id"],
+            arguments["new_source"],
+            arguments["cell_type"],
+            arguments["edit_mode"],
+        )
+
+
+_TOOLS: tuple[type[FileTool], ...] = (ReadFileTool, EditFileTool, MultiEditTool, WriteFileTool, EditNotebookTool)
+TOOL_NAMES = frozenset(tool.model_fields["name"].default for tool in _TOOLS)
+
+
+class FileToolkit(BaseToolkit):
+    """The file tools of one agent, sharing one workspace, one policy and one history.
+
+    Args:
+        root: Directory that relative paths start from; the tools reach nothing outside it and `extra_roots`.
+        extra_roots: More directories that may be reached, by absolute path.
+        deny: Gitignore patterns, taken per root, of what may be neither read nor written.
+        read_only: Gitignore patterns of what may be read only.
+        virtual: True: a path that begins with `/` is taken from the root (deepagents' convention).
+        agent: Name under which records are kept; None: the name of the running agent, or "main".
+        history: Where changes and before-images are kept; None: in memory, one for the process.
+        require_read: "always": edits and overwrites need a read; "overwrite": only overwrites do; "never": neither,
+            but what was read must still be current.
+        recover_stale: True: an edit whose text is exact and unique in a file that changed since the read goes ahead
+            on the current bytes, and says so; False: it is refused.
+        approve: True, or a predicate on the `PlannedChange`: which changes a person is asked about, by an interrupt.
+        before_write: Called with each `PlannedChange`; may raise `Refused("why")`.
+        after_write: Called with the path after each write; may change the file, and may return text for the model.
+        allow_placeholders: True: text that stands in for existing lines ("... rest of the code ...") is written.
+        encodings: Legacy encodings, as Python names them, that a file which is not UTF-8 may turn out to be in.
+        limits: Bounds; see `Limits`.
+
+    Raises:
+        WiringError: A rule can never match, a root does not exist, or an option has no such value.
+    """
+
+    _editor: Editor = PrivateAttr()
+    _agent: str | None = PrivateAttr()
+    _records: State = PrivateAttr(default_factory=dict)
+    _lock: Any = PrivateAttr(default_factory=threading.Lock)
+    _tools: list[BaseTool] = PrivateAttr()
+
+    tool_names: ClassVar[frozenset[str]] = TOOL_NAMES
+
+    def __init__(
+        self,
+        root: str | os.PathLike[str] = ".",
+        *,
+        extra_roots: Sequence[str | os.PathLike[str]] = (),
+        deny: Sequence[str] = (),
+        read_only: Sequence[str] = (),
+        virtual: bool = False,
+        agent: str | None = None,
+        history: FileHistory | None = None,
+        require_read: RequireRead = "always",
+        recover_stale: bool = True,
+        approve: Approve = False,
+        before_write: BeforeWrite | None = None,
+        after_write: AfterWrite | None = None,
+        allow_placeholders: bool = False,
+        encodings: Sequence[str] = _text.DEFAULT_ENCODINGS,
+        limits: Limits | None = None,
+    ) -> None:
+        super().__init__()
+        if history is not None and not isinstance(history, FileHistory):
+            raise WiringError("history takes a FileHistory; wrap a store: FileHistory(store).")
+        policy = Policy(
+            require_read=require_read,
+            recover_stale=recover_stale,
+            approve=approve,
+            before_write=before_write,
+            after_write=after_write,
+            allow_placeholders=allow_placeholders,
+            encodings=tuple(encodings),
+            limits=limits or Limits(),
+        )
+        workspace = Workspace(root, extra_roots=extra_roots, deny=deny, read_only=read_only, virtual=virtual)
+        self._agent = agent
+        self._editor = Editor(workspace, history or process_history(), policy, _siblings)
+        self._tools = [tool(self) for tool in _TOOLS]
+
+    @property
+    def workspace(self) -> Workspace:
+        """Where the tools may go."""
+        return self._editor.workspace
+
+    @property
+    def history(self) -> FileHistory:
+        """The changes, and the bytes before each."""
+        return self._editor.history
+
+    @property
+    def policy(self) -> Policy:
+        """The rules."""
+        return self._editor.policy
+
+    @property
+    def editor(self) -> Editor:
+        """What carries out the calls."""
+        return self._editor
+
+    @property
+    def records(self) -> State:
+        """The records of calls outside any graph; those of a graph are in its state."""
+        return self._records
+
+    def get_tools(self) -> list[BaseTool]:
+        """The five tools."""
+        return list(self._tools)
+
+    def agent_of(self, config: Mapping[str, Any] | None) -> str:
+        """Under which name a run keeps its records.
+
+        Args:
+            config: The run's configuration; None outside a graph.
+        """
+        if self._agent is not None:
+            return self._agent
+        name = ((config or {}).get("metadata") or {}).get("lc_agent_name")
+        return name if isinstance(name, str) and name else DEFAULT_AGENT
+
+    def running_agent(self) -> str:
+        """Under which name the run that this is called in keeps its records."""
+        return self.agent_of(_running_config())
+
+    def running_thread(self) -> str | None:
+        """The thread of the run that this is called in; None if there is none."""
+        thread = ((_running_config() or {}).get("configurable") or {}).get("thread_id")
+        return None if thread is None else str(thread)
+
+    def book(self, agent: str, records: Mapping[str, dict[str, Any]]) -> None:
+        """Keep records of calls outside any graph."""
+        with self._lock:
+            self._records = merge_records(self._records, {agent: dict(records)})
+
+    def call(self, tool: str, call_id: str | None, runtime: Any) -> Call:
+        """Who calls, and from where.
+
+        Args:
+            tool: Name of the tool.
+            call_id: Id of the call; None if there is none.
+            runtime: What LangGraph injected; None outside a graph.
+
+        Raises:
+            WiringError: The graph's state lacks the channel, or no runtime arrives inside a running graph.
+        """
+        evidence = f"fs-{secrets.token_hex(6)}"
+        if runtime is None:
+            if _in_graph():
+                raise WiringError(
+                    f"{tool} was called by hand inside a running graph, so it cannot see the state. "
+                    "Let a ToolNode run it, or add FileStateMiddleware to create_agent."
+                )
+            if self.policy.approve is not False:
+                raise WiringError("approve asks by an interrupt: run the tools in a graph with a checkpointer.")
+            return Call(tool, self.agent_of(None), evidence, Messages(None), self._records, call_id=call_id)
+        state = channel_of(runtime.state)
+        if state is None:
+            raise WiringError(
+                "The graph's state has no channel for the read records. Inherit FileState beside MessagesState, "
+                "or add FileStateMiddleware (or FileToolsMiddleware) to create_agent."
+            )
+        config = runtime.config or {}
+        info = runtime.execution_info
+        thread_id, checkpoint_id = (info.thread_id, info.checkpoint_id) if info is not None else (None, None)
+        _, messages = _conversation(runtime.state, call_id)
+        message, index, earlier = _among(messages, call_id)
+        message_id = message.id if message is not None else None
+        place = None
+        if message is not None:
+            place = Place((thread_id, checkpoint_id, message_id), index)
+        return Call(
+            tool,
+            self.agent_of(config),
+            evidence,
+            Messages(messages, value_of(runtime.state, LEFT_OUT) or ()),
+            state,
+            thread_id=thread_id,
+            checkpoint_id=checkpoint_id,
+            message_id=message_id,
+            call_id=call_id,
+            place=place,
+            earlier=earlier,
+            ask=self._asker(config, info),
+            emit=runtime.stream_writer,
+            reraise=(GraphBubbleUp,),
+        )
+
+    def _asker(self, config: Mapping[str, Any], info: Any) -> Ask | None:
+        """Who is asked about a change; None if nobody is."""
+        approve = self.policy.approve
+        if approve is False:
+            return None
+        scratchpad = (config.get("configurable") or {}).get(_SCRATCHPAD)
+        if info is None or scratchpad is None:
+            raise WiringError("approve asks by an interrupt: run the tools in a graph with a checkpointer.")
+        asker = Asker(self.history, info.task_id, scratchpad, self.policy.limits.max_diff_lines)
+
+        def ask(planned: PlannedChange, before: str | None, after: str, args: Mapping[str, Any]) -> Answer:
+            if approve is True or approve(planned):
+                return asker(planned, before, after, args)
+            return Answer(approved=True)
+
+        return ask
+
+    def describe_change(self, tool_call: Mapping[str, Any], state: Any = None, runtime: Any = None) -> str:
+        """What a tool call would change, with the diff: a `description` for LangChain's human-in-the-loop middleware.
+
+        Args:
+            tool_call: The call, with `name` and `args`.
+            state: Not needed; the middleware gives it.
+            runtime: Likewise.
+
+        Returns:
+            The text; for a call that would be refused, why.
+        """
+        del state, runtime
+        name, args = tool_call["name"], tool_call["args"]
+        tool = next((tool for tool in self._tools if tool.name == name), None)
+        if not isinstance(tool, FileTool) or isinstance(tool, ReadFileTool):
+            return f"{name} changes no file by these tools."
+        try:
+            arguments = tool.args_schema.model_validate(args)
+            op = tool.operation({field: getattr(arguments, field) for field in type(arguments).model_fields})
+            planned = self._editor.preview(tool.name, self._agent or DEFAULT_AGENT, op)
+        except ValidationError as error:
+            return _wrong(error).message
+        except Refused as refused:
+            return refused.message
+        return describe(planned, self.policy.limits.max_diff_lines)
+
+    def seen(self, path: str, evidence: str, *, agent: str | None = None) -> dict[str, Any]:
+        """Register a file whose whole current text the user put into the conversation.
+
+        Args:
+            path: As for the tools.
+            evidence: Id of the message that holds the text.
+            agent: Whose record; None: the toolkit's, or that of the run that this is called in, or "main".
+
+        Returns:
+            A state update, to be returned by a node or given to `graph.update_state`. Outside any graph the toolkit
+            keeps the record itself as well.
+
+        Raises:
+            Refused: There is no such file, it is not text, or it may not be read.
+        """
+        location = self.workspace.locate(path, write=False)
+        with self.workspace.open(location) as target, _disk.lock(location.path):
+            snapshot = _disk.snapshot(target, max_bytes=self.policy.limits.max_file_bytes)
+            if snapshot is None:
+                raise Refused(f"File does not exist: {location.path}.", code="not_found")
+            profile = _text.profile(snapshot.data, self.policy.encodings)
+            self.history.remember(snapshot.data, snapshot.digest)
+            views = (View(1, profile.lines, evidence),) if profile.lines else ()
+            record = Record(profile.digest, profile.size, profile.lines, views, next_seq(), "read")
+        name = agent or self.running_agent()
+        if not _in_graph():
+            self.book(name, {location.path: record.to_state()})
+        return update_of(name, {location.path: record.to_state()})
+
+    def plan_rewind(self, snapshot: StateSnapshot) -> RewindPlan:
+        """What `rewind` would do; changes nothing.
+
+        Args:
+            snapshot: What `graph.get_state` or `get_state_history` returned.
+        """
+        return _rewind.plan_rewind(self.history, self.workspace, snapshot)
+
+    def rewind(self, snapshot: StateSnapshot, force: bool = False) -> RewindReport:
+        """Put the files that the thread changed since a checkpoint back to what they were there.
+
+        Args:
+            snapshot: What `graph.get_state` or `get_state_history` returned.
+            force: True: also files that somebody else changed meanwhile.
+
+        Returns:
+            What was restored, and what was left alone because somebody else changed it.
+        """
+        return _rewind.rewind(self.history, self.workspace, snapshot, force=force)
+
+    async def aplan_rewind(self, snapshot: StateSnapshot) -> RewindPlan:
+        """`plan_rewind` in a thread."""
+        return await run_in_executor(None, self.plan_rewind, snapshot)
+
+    async def arewind(self, snapshot: StateSnapshot, force: bool = False) -> RewindReport:
+        """`rewind` in a thread."""
+        return await run_in_executor(None, self.rewind, snapshot, force)
+
+    async def aseen(self, path: str, evidence: str, *, agent: str | None = None) -> dict[str, Any]:
+        """`seen` in a thread."""
+        return await run_in_executor(None, partial(self.seen, path, evidence, agent=agent))
+
+
+def _running_config() -> Mapping[str, Any] | None:
+    try:
+        return get_config()
+    except RuntimeError:  # not inside anything that runs
+        return None
+
+
+def _in_graph() -> bool:
+    """True inside a node of a running graph; a config alone is there inside any tool."""
+    return _READ in ((_running_config() or {}).get("configurable") or {})
+
+
+def _conversation(state: Any, call_id: str | None) -> tuple[str, Sequence[Any] | None]:
+    """The key and the value of the messages; None for a state without any."""
+    messages = value_of(state, "messages")
+    if isinstance(messages, list):
+        return "messages", messages
+    for key in state if isinstance(state, dict) else vars(state):
+        value = value_of(state, key)
+        if isinstance(value, list) and _among(value, call_id)[0] is not None:
+            return key, value
+    return "messages", None
+
+
+def _among(messages: Sequence[Any] | None, call_id: str | None) -> tuple[Any, int, tuple[tuple[int, str], ...]]:
+    """The assistant message with the call, the call's index in it, and earlier calls of these tools."""
+    for message in reversed(messages or ()):
+        if not isinstance(message, AIMessage):
+            continue
+        calls = message.tool_calls
+        index = next((n for n, call in enumerate(calls) if call["id"] == call_id), None)
+        if index is None:
+            continue
+        earlier = tuple(
+            (n, path)
+            for n, call in enumerate(calls[:index])
+            if call["name"] in TOOL_NAMES and isinstance(path := call["args"].get("file_path"), str)
+        )
+        return message, index, earlier
+    return None, 0, ()
+
+
+def _wrong(error: ValidationError) -> Refused:
+    """Wrong arguments, by name; never the arguments themselves."""
+    faults = error.errors(include_url=False, include_input=False)
+    if any(fault["type"] == "string_unicode" for fault in faults):
+        names = ", ".join(".".join(map(str, fault["loc"])) for fault in faults if fault["type"] == "string_unicode")
+        return Refused(
+            f"{names} holds half of a surrogate pair, which no file can hold. Write the whole character.",
+            code="encoding",
+        )
+    told = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}" for fault in faults[:5])
+    return Refused(f"Wrong arguments: {told}. Call the tool again with these corrected.", code="bad_arguments")

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import threading
+import time
+
+from langchain_filestate._records import Record
+from langchain_filestate._siblings import GRACE_SECONDS, Place, Siblings
+
+KEY = ("thread", "checkpoint", "message")
+
+
+def record(seq: int) -> Record:
+    return Record("d", 1, 1, (), seq, "read")
+
+
+def test_a_call_waits_for_an_earlier_one_that_has_begun() -> None:
+    siblings, order = Siblings(), []
+    siblings.begin(Place(KEY, 0))
+
+    def second() -> None:
+        siblings.begin(Place(KEY, 1))
+        siblings.wait(Place(KEY, 1), [0], 10)
+        order.append("second")
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    time.sleep(2 * GRACE_SECONDS)
+    order.append("first")
+    siblings.end(Place(KEY, 0))
+    thread.join(5)
+    assert order == ["first", "second"]
+
+
+def test_a_call_that_never_begins_is_waited_for_briefly() -> None:
+    siblings = Siblings()
+    began = time.monotonic()
+    siblings.wait(Place(KEY, 1), [0], 10)
+    assert GRACE_SECONDS * 0.9 <= time.monotonic() - began < 5
+
+
+def test_a_finished_call_is_not_waited_for_and_a_hanging_one_only_so_long() -> None:
+    siblings = Siblings()
+    siblings.begin(Place(KEY, 0))
+    began = time.monotonic()
+    siblings.wait(Place(KEY, 1), [0], 0.05)
+    assert 0.04 <= time.monotonic() - began < 5
+    siblings.end(Place(KEY, 0))
+    began = time.monotonic()
+    siblings.wait(Place(KEY, 1), [0], 10)
+    assert time.monotonic() - began < GRACE_SECONDS
+
+
+def test_one_that_is_interrupted_while_it_is_waited_for_counts_as_finished() -> None:
+    siblings = Siblings()
+    siblings.begin(Place(KEY, 0))
+    timer = threading.Timer(0.02, siblings.end, [Place(KEY, 0)], {"interrupted": True})
+    timer.start()
+    began = time.monotonic()
+    siblings.wait(Place(KEY, 1), [0], 10)
+    assert time.monotonic() - began < 5
+    timer.join()
+
+
+def test_one_that_was_interrupted_before_may_run_again_and_is_waited_for() -> None:
+    siblings = Siblings()
+    siblings.begin(Place(KEY, 0))
+    siblings.end(Place(KEY, 0), interrupted=True)
+    done = []
+
+    def again() -> None:
+        siblings.begin(Place(KEY, 0))
+        time.sleep(2 * GRACE_SECONDS)
+        done.append(True)
+        siblings.end(Place(KEY, 0))
+
+    thread = threading.Thread(target=again)
+    thread.start()
+    siblings.wait(Place(KEY, 1), [0], 10)
+    assert done == [True]
+    thread.join()
+    siblings.begin(Place(KEY, 0))
+    siblings.end(Place(KEY, 0), interrupted=True)
+    began = time.monotonic()
+    siblings.wait(Place(KEY, 1), [0], 10)
+    assert time.monotonic() - began < 5
+
+
+def test_records_pass_on_by_the_order_of_the_message() -> None:
+    siblings = Siblings()
+    siblings.note(Place(KEY, 1), "a", "/p", record(5), "fs-1", written=True)
+    siblings.note(Place(KEY, 0), "a", "/p", record(4), "fs-0", written=False)
+    assert siblings.record(Place(KEY, 0), "a", "/p") is None
+    assert siblings.record(Place(KEY, 1), "a", "/p") == record(4)
+    assert siblings.record(Place(KEY, 2), "a", "/p") == record(5)
+    assert siblings.record(Place(KEY, 2), "b", "/p") is None
+    assert siblings.record(Place(("t", "c", "other"), 2), "a", "/p") is None
+    assert siblings.evidence(Place(KEY, 1)) == {"fs-0": False}
+    assert siblings.evidence(Place(KEY, 2)) == {"fs-0": False, "fs-1": True}
+    assert siblings.evidence(Place(("t", "c", "other"), 2)) == {}
+
+
+def test_old_messages_are_forgotten() -> None:
+    siblings = Siblings()
+    for n in range(300):
+        siblings.note(Place(("t", "c", str(n)), 0), "a", "/p", record(n), "e", written=False)
+    assert siblings.record(Place(("t", "c", "0"), 1), "a", "/p") is None
+    assert siblings.record(Place(("t", "c", "299"), 1), "a", "/p") == record(299)
