@@ -183,16 +183,10 @@ class _Old:
     def unchanged(self) -> bool:
         return holds(self.fd, self._expected, self._known)
 
-    def check_named(self, target: Target) -> None:
-        """Raise `Changed` unless the name stands for it."""
-        if not names(target, self.status):
-            raise Changed
-
     def check(self, target: Target) -> None:
         """Raise `Changed` unless the name stands for it and it has the expected bytes."""
-        if not self.unchanged():
+        if not names(target, self.status) or not self.unchanged():
             raise Changed
-        self.check_named(target)
 
     def settle(self) -> None:
         """Let those who wait write to it, until they have closed it.
@@ -264,8 +258,8 @@ def _replace(target: Target, new: bytes, old: _Old, mode: int | None) -> Stamp:
     hurry = _hurry(target.path)
     try:
         with Temp(target, 0o600) as temp:
-            if temp.waited:
-                old.check_named(target)
+            if temp.waited or hurry:  # no use in making ready what is out of date
+                old.check(target)
             temp.own(old.status)
             temp.fill(new)
             temp.dress(old.fd, old.status, mode)
@@ -322,7 +316,8 @@ def _swap(temp: Temp, old: _Old, *, hurry: bool) -> None:
         if old.still_expected():
             if hurry:
                 os.fsync(temp.fd)
-            temp.sync_directory()
+            with suppress(*() if exchanged else (OSError,)):  # what has been replaced is gone: no use in failing
+                temp.sync_directory()
             if old.still_expected():
                 temp.discard()
                 _log.debug("%s: %s", temp.target.path, how)

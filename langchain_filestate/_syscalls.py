@@ -15,6 +15,7 @@ import errno
 import fcntl
 import os
 import signal
+from contextlib import suppress
 from typing import Any, Final, Literal
 
 _NOREPLACE: Final = 1
@@ -117,7 +118,8 @@ def take_lease(fd: int, kind: LeaseKind) -> LeaseState:
 
 def drop_lease(fd: int) -> None:
     """Let a lease go. Closing alone would leave it with a child process that was forked meanwhile."""
-    fcntl.fcntl(fd, _SETLEASE, fcntl.F_UNLCK)
+    with suppress(OSError):  # the kernel has taken it away already, from a process that was stopped for long
+        fcntl.fcntl(fd, _SETLEASE, fcntl.F_UNLCK)
 
 
 def lease_whole(fd: int, kind: LeaseKind) -> bool:

@@ -6,7 +6,7 @@ are for when one of them hangs. Proof of life is a shared `flock(2)` on the dire
 it has a temporary file there: who gets the exclusive lock knows that all leftovers in it are dead. (A lock on the file
 itself would not do, since after an exchange the name stands for another inode.)
 
-Where locks on directories are not to be had (NFS), leftovers stay; where the directory may not be read, too.
+Where locks on directories are not to be had (NFS), or the directory may not be read, leftovers stay.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_filestate import _syscalls
 from langchain_filestate._fd import failure, same_file, write_at
-from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +57,7 @@ class Temp:
 
     Raises:
         NotBeside: The directory may not be written.
-        Refused: `io_error` (disk full and the like), `busy` (too many processes save the same file).
+        Refused: `io_error`: disk full and the like.
     """
 
     def __init__(self, target: Target, permissions: int) -> None:
@@ -88,9 +87,6 @@ class Temp:
                 why = "its directory may not be written"
                 raise NotBeside(why) from None
             raise failure(error, self.target.path, "write") from None
-        except Refused:
-            self._close()
-            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -132,8 +128,7 @@ class Temp:
             late = time.monotonic() > deadline
             free = next((n for n in names if n not in present), None)
             if free is None and late:
-                text = f"Other processes are saving {self.target.path} at this moment. Try again later."
-                raise Refused(text, code="busy")
+                free = names[-1].replace(".tmp", f"-{os.getpid()}-{time.monotonic_ns():x}.tmp")
             if free is not None and (late or free == names[0]):
                 with suppress(FileExistsError):
                     self.fd = os.open(free, flags, self._permissions, dir_fd=self.dir_fd)
@@ -149,7 +144,8 @@ class Temp:
         Raises:
             NotBeside: That is not permitted.
         """
-        if (self.status.st_uid, self.status.st_gid) == (source.st_uid, source.st_gid):
+        own = os.fstat(self.fd)
+        if (own.st_uid, own.st_gid) == (source.st_uid, source.st_gid):
             return
         try:
             os.fchown(self.fd, source.st_uid, source.st_gid)
@@ -243,8 +239,13 @@ class Temp:
 
     def sync_directory(self) -> None:
         """Make the names durable, where the file system has such a thing."""
-        if self._own_dir:
-            sync_directory(self.dir_fd)
+        if not self._own_dir:
+            return
+        try:
+            os.fsync(self.dir_fd)
+        except OSError as error:
+            if error.errno not in {errno.EINVAL, errno.EBADF, errno.EOPNOTSUPP}:
+                raise
 
     def _close(self) -> None:
         if self.fd >= 0:
@@ -254,15 +255,6 @@ class Temp:
             self._lock(fcntl.LOCK_UN)
             os.close(self.dir_fd)
             self._own_dir = False
-
-
-def sync_directory(fd: int) -> None:
-    """`fsync` a directory; a file system that does not know such a thing is no error."""
-    try:
-        os.fsync(fd)
-    except OSError as error:
-        if error.errno not in {errno.EINVAL, errno.EBADF, errno.EOPNOTSUPP}:
-            raise
 
 
 def _attributes(fd: int) -> list[str]:
