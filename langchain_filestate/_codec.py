@@ -140,6 +140,15 @@ def decode(data: bytes, fmt: Format) -> str:
         return data.decode(fmt.encoding, "replace")
 
 
+def decode_some(data: bytes, fmt: Format, *, final: bool) -> tuple[str, int]:
+    """Decode whole characters; returns the text and how many bytes it is made of."""
+    if not final and not data.isascii():
+        decoder = codecs.getincrementaldecoder(fmt.encoding)(fmt.errors)
+        text = decoder.decode(data)
+        return text, len(data) - len(decoder.getstate()[0])
+    return decode(data, fmt), len(data)
+
+
 def reencode(text: str, fmt: Format) -> bytes:
     """Give back the bytes that `decode` made `text` from."""
     return text.encode(fmt.encoding, fmt.errors)

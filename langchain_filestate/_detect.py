@@ -7,8 +7,9 @@ The rule, in this order:
 2. Any NUL byte otherwise is binary.
 3. Valid UTF-8 is UTF-8.
 4. One of the legacy encodings, with enough evidence: more than `STRAY` bytes that are not UTF-8, and not fewer than
-   the bytes that are; all non-ASCII passages of the whole file decode in it and encode back to the same bytes; and
-   charset-normalizer, on a sample of them, finds the text in order and in a language of that encoding.
+   the bytes that are; all non-ASCII passages of the whole file decode in it and encode back to the same bytes; and a
+   sample of them reads like the languages that are written in it (`_scripts`); among several alphabets
+   charset-normalizer chooses.
 5. More than a tenth of the bytes undecodable as UTF-8 is binary.
 6. Else UTF-8 with bytes that are no text: one stray byte must not turn a file into Urdu.
 
@@ -32,9 +33,11 @@ from langchain_filestate._codec import (
     Format,
     Newline,
     check_encodings,
+    decode_some,
     style,
 )
 from langchain_filestate._kind import describe
+from langchain_filestate._scripts import ALPHABET, rank, reads_well
 from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
@@ -281,11 +284,12 @@ class _Judge:
     def _format(self) -> Format:
         reason = self._reason
         if not reason and self._bad > STRAY and self._bad > self._good and self._candidates:
-            best = _best([c for c in self._candidates if c.fits(b"", final=True)], b"".join(self._sample))
+            fitting = [c.name for c in self._candidates if c.fits(b"", final=True)]
+            best = _best(fitting, b"\n".join(self._sample))
             if best:
                 return Format(best, b"", lossless=True)
         if not reason and self._bad * 10 > self._size:
-            reason = f"{self._bad} of its {self._size} bytes are no text in any encoding that is looked for"
+            reason = f"{self._bad} of its bytes are no UTF-8, and no other encoding that is looked for fits"
         if reason:
             raise Refused(describe(reason, self._head, self._size), code="binary")
         return Format(self._encoding, self._bom, lossless=not self._bad) if self._bom or self._bad else UTF8
@@ -339,14 +343,18 @@ def _sample(data: bytes, room: int, *, first: bool, final: bool) -> bytes:
     return b"\n".join(out)
 
 
-def _best(candidates: list[_Candidate], sample: bytes) -> str | None:
-    """Let charset-normalizer choose among those that fit, and check that the text is of the scripts it is for."""
-    from charset_normalizer import from_bytes  # noqa: PLC0415  only needed for files that are not UTF-8
+def _best(names: list[str], sample: bytes) -> str | None:
+    """Choose among encodings that all of the file fits."""
+    alphabets = []
+    for name in sorted(names, key=rank):
+        text, _ = decode_some(sample, Format(name, b"", lossless=True), final=False)
+        if reads_well(name, text):
+            if rank(name) < ALPHABET:
+                return name
+            alphabets.append(name)
+    if len(alphabets) < 2:  # noqa: PLR2004
+        return alphabets[0] if alphabets else None
+    from charset_normalizer import from_bytes  # noqa: PLC0415  takes long to import, and few files need it
 
-    names = [c.name for c in candidates]
-    if not names:
-        return None
-    best = from_bytes(sample, cp_isolation=names, preemptive_behaviour=False).best()
-    if best is None:
-        return None
-    return next((name for name in names if codecs.lookup(name) == codecs.lookup(best.encoding)), None)
+    best = from_bytes(sample, cp_isolation=alphabets, preemptive_behaviour=False).best()
+    return best and next(name for name in alphabets if codecs.lookup(name) == codecs.lookup(best.encoding))

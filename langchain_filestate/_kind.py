@@ -53,11 +53,11 @@ def describe(reason: str, head: bytes, size: int) -> str:
         kind = {b"WEBP": "a WebP image", b"WAVE": "a WAV sound"}.get(head[8:12], "a RIFF container")
     elif head[4:8] == b"ftyp":
         kind = "an MP4 or HEIF container"
-    looks = f" It looks like {kind}." if kind else ""
-    return (
-        f"Not a text file: {reason} ({size} bytes).{looks} It cannot be shown or edited as text; use a program made "
-        f"for its type."
-    )
+    if kind:
+        advice = f"It looks like {kind}: it cannot be shown or edited as text; use a program made for its type."
+    else:
+        advice = "If it is text in another encoding, convert it to UTF-8 first, for example with iconv."
+    return f"Not a text file: {reason} ({size} bytes). {advice}"
 
 
 def _wide(head: bytes) -> tuple[str, str] | None:

@@ -17,12 +17,11 @@ by a block of the file or four times `max_chars`, whatever the length of lines.
 
 from __future__ import annotations
 
-import codecs
 from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from langchain_filestate._codec import Format, decode, last_newline, nth_newline, ranges, reencode, show
+from langchain_filestate._codec import decode, decode_some, last_newline, nth_newline, ranges, reencode, show
 from langchain_filestate._detect import BLOCK, Profile
 from langchain_filestate.errors import Refused
 
@@ -247,15 +246,6 @@ class _View:
         returns = [n for n, text in enumerate(self.shown, self.first) if "\r" in text]
         if returns:
             yield f"Carriage returns that end no line are part of the text: {listed(returns)}."
-
-
-def decode_some(data: bytes, fmt: Format, *, final: bool) -> tuple[str, int]:
-    """Decode whole characters; returns the text and how many bytes it is made of."""
-    if not final and not data.isascii():
-        decoder = codecs.getincrementaldecoder(fmt.encoding)(fmt.errors)
-        text = decoder.decode(data)
-        return text, len(data) - len(decoder.getstate()[0])
-    return decode(data, fmt), len(data)
 
 
 def listed(numbers: list[int]) -> str:
