@@ -4,7 +4,7 @@ The idea: a shortest edit script (E. Myers, "An O(ND) Difference Algorithm and I
 sides are alike, cut into smaller problems at lines that occur once on each side (B. Cohen's "patience diff") when
 they are not. `difflib` does neither: it calls frequent lines junk, or is quadratic in them.
 
-Rules: lines are equal when their bytes are. Lines that the other side lacks are set aside first; they can match nothing.
+Rules: lines are equal when their bytes are. Lines that the other side lacks are set aside first: they match nothing.
 The budget counts steps of the loops, never the clock, so that the same input always gives the same answer.
 Limits: a script found through unique lines is correct but not always the shortest.
 """
@@ -159,12 +159,14 @@ def _shortest(a: list[int], b: list[int], budget: Budget, limit: int) -> list[tu
     furthest[middle + 1] = 0
     trace: list[_Row] = []
     spent = low = high = 0
-    for d in range(middle):
+    d = -1
+    while True:  # ends: each turn costs a step, and n + m edits suffice
+        d += 1
         trace.append(_Row(low, furthest[middle + low : middle + high + 1 : 2]))
         low, high = -d + 2 * max(0, d - m), d - 2 * max(0, d - n)  # diagonals beyond have left the table
         for k in range(low, high + 1, 2):
             down, right = furthest[middle + k + 1], furthest[middle + k - 1] + 1
-            x = start = down if down >= right else right
+            x = start = max(down, right)
             y = x - k
             while x < n and y < m and a[x] == b[y]:
                 x += 1
@@ -177,8 +179,6 @@ def _shortest(a: list[int], b: list[int], budget: Budget, limit: int) -> list[tu
             if spent > limit:
                 budget.pay(spent)
                 return None
-    budget.pay(spent)
-    return None
 
 
 class _Row(NamedTuple):

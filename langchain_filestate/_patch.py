@@ -1,4 +1,4 @@
-"""A change to one file as a unified diff, made from the bytes and from where they were spliced.
+r"""A change to one file as a unified diff, made from the bytes and from where they were spliced.
 
 The idea: the edit knows its spans, so nothing is searched for. Line numbers come from counting line ends, the spans are
 widened to whole lines (`_spans`), only what stands inside them is compared, and only the lines shown are decoded. A
@@ -6,17 +6,18 @@ whole rewrite becomes one span by cutting off what both ends have in common.
 
 Rules, from POSIX "diff -u" and git's documentation of its patch format:
 - A line ends at LF and nowhere else; a CR is the last character of its line, and a BOM the first of line 1 (U+FEFF).
-- A line without a line end is followed by the entry `\\ No newline at end of file`.
+- A line without a line end is followed by the entry `\ No newline at end of file`.
 - Labels are `a/PATH` and `b/PATH` without the leading slash, as git has them, so that `patch -p1` and `git apply` find
   relative paths and refuse none as absolute; `/dev/null` stands for a file that is not there. In the text, names that
   hold control characters, quotes or backslashes are quoted like C strings, and one with blanks is followed by a tab.
-- The text is the decoded one. A patch is `exact` if encoding its lines as the file is encoded gives the bytes back; so a
-  program may apply it to the decoded file, or `patch` to the file itself where `str(patch)` is written out in the
+- The text is the decoded one. A patch is `exact` if encoding its lines as the file is encoded gives the bytes back; so
+  it may be applied to the decoded file, or by `patch` to the file itself where `str(patch)` is written out in the
   file's encoding (any that keeps ASCII: not UTF-16 or UTF-32).
 
 Limits: past the budget all lines of a span are taken out and put in as one hunk; past the bounds on lines and bytes
 hunks are left out or cut. Both are `truncated`; the latter is not `exact` and must not be applied. Binary content has
-no hunks. The creation or removal of an empty file has none either; its text is git's extended header.
+no hunks. The creation or removal of an empty file has none either; its text is git's extended header, which takes the
+next `---` line for its own: where texts are joined, it goes last.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ _ESCAPES = {
     "\f": "\\f",
     "\r": "\\r",
 }
+_EMPTY = "e69de29"
+"""Git's name for empty content."""
 MARKER = LINE_TYPE_NO_NEWLINE + LINE_VALUE_NO_NEWLINE
 
 
@@ -127,10 +130,12 @@ class StructuredPatch(BaseModel):
         if not self.hunks:
             if not self.exact:
                 return f"Binary files {source} and {target} differ\n"
-            if self.source == self.target or DEV_NULL not in {self.source, self.target}:
+            if (self.source == DEV_NULL) == (self.target == DEV_NULL):
                 return ""
-            kind, name = ("new", self.target) if self.source == DEV_NULL else ("deleted", self.source)
-            return f"diff --git {_quoted('a' + name[1:])} {_quoted('b' + name[1:])}\n{kind} file mode 100644\n"
+            made = self.source == DEV_NULL
+            name = (self.target if made else self.source)[1:]
+            kind, index = ("new", f"0000000..{_EMPTY}") if made else ("deleted", f"{_EMPTY}..0000000")
+            return f"diff --git {_quoted('a' + name)} {_quoted('b' + name)}\n{kind} file mode 100644\nindex {index}\n"
         parts = [f"--- {source}{_end_of(source)}\n+++ {target}{_end_of(target)}\n"]
         for h in self.hunks:
             section = f" {h.section_header}" if h.section_header else ""

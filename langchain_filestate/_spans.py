@@ -1,8 +1,8 @@
 """Byte spans and the lines they stand in: which lines an edit touches, which differ, what stands around them.
 
-The idea: a splice names bytes, everything that people and records speak of is lines. Each splice is widened to the whole
-lines it touches, splices that touch the same line become one group, and only inside a group are lines compared. Line
-numbers come from counting line ends up to each group, once along the file; nothing else of the file is looked at.
+The idea: a splice names bytes, everything that people and records speak of is lines. Each splice is widened to the
+whole lines it touches, splices that touch the same line become one group, and only inside a group are lines compared.
+Line numbers come from counting line ends up to each group, once along the file; nothing else of it is looked at.
 
 Rules: only LF ends a line (CRLF does too, its CR belongs to the line). A splice touches the lines of which it replaces
 bytes and those that it joins to others. One that begins and ends at line starts and puts in whole lines touches no
