@@ -291,6 +291,7 @@ class Editor:
                 except (_disk.Changed, Refused, OSError):
                     self.history.withdraw(change)
                     raise
+                self.history.remember(plan.after, facts.after)
                 if self.policy.after_write is not None:
                     facts, views = self._after_write(call, ready, facts, views, target, change)
         except _disk.Changed:
@@ -338,8 +339,7 @@ class Editor:
             thread_id=call.thread_id,
             checkpoint_id=call.checkpoint_id,
             tool_call_id=call.call_id,
-            result={"message_id": call.message_id, **self._answer(call, ready, facts, views)},
-            made=made,
+            result={"message_id": call.message_id, "made": list(made), **self._answer(call, ready, facts, views)},
         )
 
     def _change_id(self, call: Call) -> str:
@@ -375,6 +375,7 @@ class Editor:
             second = replace(change, id=f"{change.id}-after", before=facts.after,
                              after=now.digest, seq=change.seq + 1, result={"message_id": call.message_id})  # fmt: skip
             self.history.record(second, ready.plan.after)
+            self.history.remember(now.data, now.digest)
             own = _patch.patch_bytes(path, ready.plan.after, now.data, self.policy.encodings)
             shown, full = _outside.diff_text(own, self.policy.limits.max_diff_lines)
             profile = _text.profile(now.data, self.policy.encodings)

@@ -64,7 +64,7 @@ def edits_of(patch: StructuredPatch) -> tuple[LineEdit, ...]:
             mark = line[:1]
             if mark == " ":
                 if old or new:
-                    edits.append(LineEdit(first, old, new, head_partial=False, tail_partial=False))
+                    edits.append(LineEdit(first, old, new, False, False, ()))
                 old = new = 0
                 at += 1
                 continue

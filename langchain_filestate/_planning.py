@@ -167,7 +167,7 @@ class Edit:
 
     def unique(self, plan: Plan) -> bool:
         """True if each edit matched at one place: then it may go ahead on bytes that the agent has not seen."""
-        return plan.fields["replacements"] == len(self.edits)
+        return len(self.edits) == plan.fields["replacements"]
 
     def with_args(self, args: Mapping[str, Any]) -> Edit:
         """The operation with the texts that a person put in."""
@@ -324,7 +324,7 @@ class NotebookEdit:
             edited = _notebook.replace_cell(data, self.cell_id, self.new_source, self.cell_type)
         at = edited.cell_no
         old_count, new_count = {"replace": (1, 1), "insert": (0, 1), "delete": (1, 0)}[self.edit_mode]
-        edits = (_patch.LineEdit(at, old_count, new_count, head_partial=False, tail_partial=False),)
+        edits = (_patch.LineEdit(at, old_count, new_count, False, False, ()),)
         return Plan(
             _match.apply(data, edited.splices),
             _patch.patch_splices(before.path, data, edited.splices, before.format),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from langchain_filestate import _disk, _media, _notebook, _text
 from langchain_filestate._call import Memory, Outcome
@@ -104,8 +104,8 @@ def _show(call: Call, op: Read, location: Location, target: Target, at: Shop) ->
         if kind is not None:
             return _picture(op, location, snapshot, kind, policy)
         at.history.remember(snapshot.data, snapshot.digest)
-        view = _notebook_view(op, snapshot, policy) if is_notebook(location.path) else None
-        view = view or _text_view(op, snapshot.data, policy)
+        cells = _notebook_view(op, snapshot, policy) if is_notebook(location.path) else None
+        view = cells or _text_view(op, snapshot.data, policy)
     memory = Memory(call, at.siblings, location.path)
     profile, window = view.profile, view.window
     first, last = window.first_line, window.last_line
@@ -189,9 +189,10 @@ def _picture(op: Read, location: Location, snapshot: _disk.Snapshot, kind: str, 
     media = _media.blocks(snapshot.data, kind=kind, pages=pages)
     notes = "\n".join(f"({note})" for note in media.notes)
     text = "\n\n".join(part for part in (media.text, notes) if part)
-    content: str | list[dict[str, object]] = text
+    content: str | list[dict[str, Any]] = text
     if media.blocks:
-        content = [*([{"type": "text", "text": text}] if text else []), *media.blocks]
+        words: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
+        content = [*words, *media.blocks]
     result = ReadResult(
         file_path=location.path,
         first_line=0,

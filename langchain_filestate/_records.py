@@ -24,7 +24,7 @@ MAX_VIEWS = 128
 VERSION = 1
 
 Origin = Literal["read", "edit", "write", "notebook", "notice", "shell"]
-_ORIGINS = frozenset(get_args(Origin))
+_ORIGINS: dict[object, Origin] = {name: name for name in get_args(Origin)}
 
 State = dict[str, dict[str, dict[str, Any]]]
 """The channel's value: agent, then real absolute path, then record."""
@@ -81,9 +81,9 @@ def load(value: object) -> Record | None:
     """A record from the state; None for unknown versions and broken shapes, which count as "not read"."""
     if not isinstance(value, dict) or value.get("v") != VERSION:
         return None
-    digest, origin, seen = value.get("digest"), value.get("origin"), value.get("views")
+    digest, seen = value.get("digest"), value.get("views")
     size, lines, seq = value.get("size"), value.get("lines"), value.get("seq")
-    if not (isinstance(digest, str) and origin in _ORIGINS and isinstance(seen, (list, tuple))):
+    if not (isinstance(digest, str) and isinstance(seen, (list, tuple))):
         return None
     if not (isinstance(size, int) and isinstance(lines, int) and isinstance(seq, int)):
         return None
@@ -94,7 +94,8 @@ def load(value: object) -> Record | None:
                 views.append(View(first, last, evidence))
             case _:
                 return None
-    return Record(digest, size, lines, tuple(views), seq, origin)
+    origin = _ORIGINS.get(value.get("origin"))
+    return None if origin is None else Record(digest, size, lines, tuple(views), seq, origin)
 
 
 def merge_records(left: object, right: object) -> State:
@@ -191,23 +192,20 @@ def move(views: Sequence[View], edits: Sequence[LineEdit], evidence: str) -> tup
     shift, done = 0, 1  # lines before `done` are dealt with
     for edit in edits:
         moved += _clip(views, done, edit.first - 1, shift)
-        at, count = edit.first + shift, edit.new_count
-        head = edit.head_partial and count > 0
-        tail = edit.tail_partial and count > 0
-        last_old = edit.first + edit.old_count - 1
-        if head and tail and count == 1:
-            both = evidence_of(views, edit.first) & evidence_of(views, last_old)
-            moved += [View(at, at, name) for name in both]
-        else:
-            if head:
-                moved += [View(at, at, name) for name in evidence_of(views, edit.first)]
-            if tail:
-                moved += [View(at + count - 1, at + count - 1, name) for name in evidence_of(views, last_old)]
-            whole = (at + head, at + count - 1 - tail)
-            if whole[0] <= whole[1]:
-                moved.append(View(*whole, evidence))
-        done = last_old + 1
-        shift += count - edit.old_count
+        top, end = edit.first + shift, edit.first + shift + edit.new_count
+        held: dict[int, frozenset[str]] = {}
+        for after, before in edit.kept:
+            shown = evidence_of(views, before)
+            held[after] = held[after] & shown if after in held else shown
+        for after in sorted(held):
+            if top < after:
+                moved.append(View(top, after - 1, evidence))
+            moved += [View(after, after, name) for name in held[after]]
+            top = after + 1
+        if top < end:
+            moved.append(View(top, end - 1, evidence))
+        done = edit.first + edit.old_count
+        shift += edit.new_count - edit.old_count
     moved += _clip(views, done, None, shift)
     return tidy(moved)
 

@@ -116,7 +116,7 @@ class FileStateMiddleware(FileToolsMiddleware):
             view[2] for records in channel.values() for record in records.values() for view in record.get("views", ())
         }
         missing = watch.left_out(request.state["messages"], request.messages, evidence) if evidence else []
-        if missing == sorted(request.state.get(LEFT_OUT) or ()):
+        if missing == (request.state.get(LEFT_OUT) or []):
             return response
         return ExtendedModelResponse(model_response=response, command=Command(update={LEFT_OUT: missing}))
 

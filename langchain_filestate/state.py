@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
+
+from typing_extensions import TypedDict  # that of LangGraph's own states: the two kinds cannot be mixed before 3.13
 
 from langchain_filestate._records import State, merge_records
 

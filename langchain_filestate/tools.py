@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from langgraph.types import StateSnapshot
 
     from langchain_filestate._call import Ask, Outcome
-    from langchain_filestate._editor import Operation
+    from langchain_filestate._planning import Operation
     from langchain_filestate._policy import PlannedChange
     from langchain_filestate._rewind import RewindPlan, RewindReport
 
@@ -124,6 +124,7 @@ class FileTool(BaseTool):
     """What the tools share: who calls, and what comes back."""
 
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
+    args_schema: type[_Arguments]
     _toolkit: FileToolkit = PrivateAttr()
 
     def __init__(self, toolkit: FileToolkit, **kwargs: Any) -> None:
@@ -192,7 +193,7 @@ class ReadFileTool(FileTool):
         "Notebooks are shown as cells, images and PDFs as such. A file must be read before it can be edited or "
         "overwritten; after an edit of yours it need not be read again."
     )
-    args_schema: type[BaseModel] = ReadFileArguments
+    args_schema: type[_Arguments] = ReadFileArguments
 
     def operation(self, arguments: Mapping[str, Any]) -> Read:
         """As for every tool."""
@@ -209,7 +210,7 @@ class EditFileTool(FileTool):
         "replace_all. Nothing else in the file changes. An empty old_string creates a file that does not exist yet. "
         "Prefer this over write_file for existing files; no need to read the file again afterwards."
     )
-    args_schema: type[BaseModel] = EditFileArguments
+    args_schema: type[_Arguments] = EditFileArguments
 
     def operation(self, arguments: Mapping[str, Any]) -> Edit:
         """As for every tool."""
@@ -226,7 +227,7 @@ class MultiEditTool(FileTool):
         "only (or replace_all), in the file as it is now: no edit sees what another one puts in, and they must not "
         "overlap. Either all are made or none."
     )
-    args_schema: type[BaseModel] = MultiEditArguments
+    args_schema: type[_Arguments] = MultiEditArguments
 
     def operation(self, arguments: Mapping[str, Any]) -> Edit:
         """As for every tool."""
@@ -243,7 +244,7 @@ class WriteFileTool(FileTool):
         "all of its current text has been read and is still in the conversation. Give the complete text: placeholders "
         "for text that is left out are refused. To change a part of a file use edit_file."
     )
-    args_schema: type[BaseModel] = WriteFileArguments
+    args_schema: type[_Arguments] = WriteFileArguments
 
     def operation(self, arguments: Mapping[str, Any]) -> Write:
         """As for every tool."""
@@ -259,7 +260,7 @@ class EditNotebookTool(FileTool):
         "cell_id (without cell_id: at the top), or delete it. Outputs of a code cell whose text changes are cleared; "
         "other cells stay as they are."
     )
-    args_schema: type[BaseModel] = EditNotebookArguments
+    args_schema: type[_Arguments] = EditNotebookArguments
 
     def operation(self, arguments: Mapping[str, Any]) -> NotebookEdit:
         """As for every tool."""
@@ -306,7 +307,7 @@ class FileToolkit(BaseToolkit):
     _agent: str | None = PrivateAttr()
     _records: State = PrivateAttr(default_factory=dict)
     _lock: Any = PrivateAttr(default_factory=threading.Lock)
-    _tools: list[BaseTool] = PrivateAttr()
+    _tools: list[FileTool] = PrivateAttr()
 
     tool_names: ClassVar[frozenset[str]] = TOOL_NAMES
 
@@ -485,11 +486,13 @@ class FileToolkit(BaseToolkit):
         del state, runtime
         name, args = tool_call["name"], tool_call["args"]
         tool = next((tool for tool in self._tools if tool.name == name), None)
-        if not isinstance(tool, FileTool) or isinstance(tool, ReadFileTool):
-            return f"{name} changes no file by these tools."
+        if tool is None:
+            return f"{name} is not one of the file tools."
         try:
             arguments = tool.args_schema.model_validate(args)
             op = tool.operation({field: getattr(arguments, field) for field in type(arguments).model_fields})
+            if isinstance(op, Read):
+                return f"{name} changes no file."
             planned = self._editor.preview(tool.name, self._agent or DEFAULT_AGENT, op)
         except ValidationError as error:
             return _wrong(error).message

@@ -133,7 +133,8 @@ def _announce(changed: Sequence[tuple[_Now, Known]], agent: str, toolkit: FileTo
         old = known.record
         if old is None:
             continue
-        text, views, lines = "", (), 0
+        text, lines = "", 0
+        views: tuple[View, ...] = ()
         if now.data is not None:
             text, views, lines = _difference(now, known, evidence, left, toolkit)
             toolkit.history.remember(now.data, now.digest)

@@ -125,21 +125,23 @@ def test_a_file_read_whole_is_a_small_record() -> None:
     assert len(repr(whole.to_state())) <= 250
 
 
-def edit(first: int, old: int, new: int, head: bool = False, tail: bool = False) -> LineEdit:
-    return LineEdit(first, old, new, head_partial=head, tail_partial=tail)
+def edit(first: int, old: int, new: int, *kept: tuple[int, int]) -> LineEdit:
+    after = {line for line, _ in kept}
+    return LineEdit(first, old, new, first in after, first + new - 1 in after, kept)
 
 
 @pytest.mark.parametrize(
     ("edits", "expected"),
     [
         ([edit(4, 1, 1)], [(1, 3, "old"), (4, 4, "new"), (5, 9, "old")]),
-        ([edit(4, 1, 1, head=True, tail=True)], [(1, 9, "old")]),
+        ([edit(4, 1, 1, (4, 4))], [(1, 9, "old")]),
         ([edit(4, 2, 0)], [(1, 7, "old")]),
         ([edit(4, 0, 3)], [(1, 3, "old"), (4, 6, "new"), (7, 12, "old")]),
-        ([edit(4, 1, 3, head=True, tail=True)], [(1, 4, "old"), (5, 5, "new"), (6, 11, "old")]),
-        ([edit(4, 2, 1, head=True, tail=True)], [(1, 8, "old")]),
+        ([edit(4, 1, 3, (4, 4), (6, 4))], [(1, 4, "old"), (5, 5, "new"), (6, 11, "old")]),
+        ([edit(4, 2, 1, (4, 4), (4, 5))], [(1, 8, "old")]),
         ([edit(10, 0, 1)], [(1, 9, "old"), (10, 10, "new")]),
         ([edit(1, 9, 2)], [(1, 2, "new")]),
+        ([edit(2, 1, 5, (2, 2), (4, 2), (6, 2))], [(1, 2, "old"), (3, 3, "new"), (4, 4, "old"), (5, 5, "new"), (6, 13, "old")]),
         ([edit(2, 1, 2), edit(5, 1, 0)], [(1, 1, "old"), (2, 3, "new"), (4, 9, "old")]),
     ],
 )
@@ -148,13 +150,13 @@ def test_views_move_across_edits(edits: list[LineEdit], expected: list[tuple[int
 
 
 def test_a_line_joined_of_two_needs_evidence_that_showed_both() -> None:
-    joined = edit(1, 2, 1, head=True, tail=True)
+    joined = edit(1, 2, 1, (1, 1), (1, 2))
     assert move([View(1, 1, "a"), View(2, 2, "b")], [joined], "new") == ()
     assert move([View(1, 1, "a"), View(1, 2, "b")], [joined], "new") == (View(1, 1, "b"),)
 
 
 def test_a_line_that_was_not_seen_is_not_seen_after_half_of_it_was_replaced() -> None:
-    assert move([View(1, 3, "a")], [edit(4, 1, 1, head=True, tail=True)], "new") == (View(1, 3, "a"),)
+    assert move([View(1, 3, "a")], [edit(4, 1, 1, (4, 4))], "new") == (View(1, 3, "a"),)
 
 
 @given(views_of, st.integers(1, 28), st.integers(0, 3), st.integers(0, 3))
