@@ -161,15 +161,15 @@ def holds(fd: int, digest: str, known: bytes | None) -> bool:
     size = os.fstat(fd).st_size
     if known is not None and size != len(known):
         return False
-    sha, offset = hashlib.sha256(), 0
-    while piece := os.pread(fd, min(PIECE, size - offset + 1) if size >= offset else PIECE, offset):
+    sha, offset = hashlib.sha256() if known is None else None, 0
+    while offset < size and (piece := os.pread(fd, min(PIECE, size - offset), offset)):
         end = offset + len(piece)
-        if known is None:
+        if sha is not None:
             sha.update(piece)
-        elif piece != (known if len(piece) == len(known) else known[offset:end]):
+        elif known is not None and piece != (known if len(piece) == len(known) else known[offset:end]):
             return False
         offset = end
-    return offset == len(known) if known is not None else sha.hexdigest() == digest
+    return offset == size and (sha is None or sha.hexdigest() == digest)
 
 
 def write_at(fd: int, data: bytes | memoryview, offset: int = 0) -> None:
@@ -202,17 +202,13 @@ def lease(fd: int, kind: LeaseKind, wait: float = LEASE_WAIT) -> LeaseState:
     return state
 
 
-def read_whole(fd: int, limit: int | None = None) -> bytes:
-    """All bytes of a file, or a little more than `limit` of them."""
-    size = os.fstat(fd).st_size
+def read_whole(fd: int, size: int) -> bytes:
+    """The bytes of a file of this size; one more if it has more."""
     pieces: list[bytes] = []
     offset = 0
-    while limit is None or offset <= limit:
-        piece = os.pread(fd, max(size - offset, 0) + 1, offset)
-        if not piece:
-            break
+    while offset <= size and (piece := os.pread(fd, size - offset + 1, offset)):
         pieces.append(piece)
         offset += len(piece)
-        if offset == size:  # a regular file gives all that it has; whether it has grown since, the stamp says
+        if offset == size:  # all that a regular file has; whether it has grown since, the stamp says
             break
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)

@@ -67,7 +67,7 @@ def write_in_place(
     leased = False
     try:
         leased = lease(fd, "write", wait) == "held"
-        old = read_whole(fd)
+        old = read_whole(fd, os.fstat(fd).st_size)
         if hashlib.sha256(old).hexdigest() != expected or not names(target, status):
             raise Changed
         start = _rewrite(fd, old, new)

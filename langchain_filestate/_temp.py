@@ -1,12 +1,14 @@
 """A temporary file beside the target, under a name of its own, that never stays behind.
 
 The name is made from the target's name, so that what a killed process left is found again without listing the
-directory. There are a few such names per target: the first is also what makes our own processes take turns; the others
-are for when one of them hangs. Proof of life is a shared `flock(2)` on the directory, held by every process as long as
-it has a temporary file there: who gets the exclusive lock knows that all leftovers in it are dead. (A lock on the file
-itself would not do, since after an exchange the name stands for another inode.)
+directory. There are two such names per target: the first is also what makes our own processes take turns, the second
+is for when one of them hangs; beyond that names are made up, and found when one of the two is. Proof of life is a
+shared `flock(2)` on the directory, held by every process as long as it has a temporary file there: who gets the
+exclusive lock knows that all leftovers in it are dead. (A lock on the file itself would not do, since after an
+exchange the name stands for another inode.)
 
-Where locks on directories are not to be had (NFS), or the directory may not be read, leftovers stay.
+Where locks on directories are not to be had (NFS), or the directory may not be read, the names are made up and never
+swept: there a kill leaves a file behind.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ import os
 import stat
 import time
 from contextlib import suppress
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from langchain_filestate import _syscalls
@@ -29,9 +32,10 @@ if TYPE_CHECKING:
 
     from langchain_filestate._workspace import Target
 
-SLOTS: Final = 4
 SLOT_WAIT: Final = 0.25
 """Seconds to wait for another process that saves the same file, before going on beside it."""
+
+_STEM: Final = len(".fs-0123456789abcdef-")
 
 ACL: Final = "system.posix_acl_access"
 # Not to be had on another file, and lost or made anew by any write to the file: no reason to write in place.
@@ -42,10 +46,11 @@ class NotBeside(Exception):  # noqa: N818  not an error: the way to save is anot
     """No replacement can be made beside the target; it must be written in place. The text says why."""
 
 
-def temp_names(name: str) -> tuple[str, ...]:
+@lru_cache(maxsize=1024)
+def temp_names(name: str) -> tuple[str, str]:
     """The names of the temporary files for a target's name; short whatever its length."""
     key = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
-    return tuple(f".fs-{key}-{slot}.tmp" for slot in range(SLOTS))
+    return f".fs-{key}-0.tmp", f".fs-{key}-1.tmp"
 
 
 class Temp:
@@ -62,6 +67,8 @@ class Temp:
 
     def __init__(self, target: Target, permissions: int) -> None:
         self.target = target
+        self.dir_fd = target.dir_fd
+        self._own_dir = False
         self.name = ""
         self.fd = -1
         self.waited = False
@@ -72,13 +79,7 @@ class Temp:
 
     def __enter__(self) -> Self:
         try:
-            self.dir_fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self.target.dir_fd)
-            self._own_dir = True
-        except PermissionError:
-            self.dir_fd, self._own_dir = self.target.dir_fd, False
-        except OSError as error:
-            raise failure(error, self.target.path, "write") from None
-        try:
+            self._open_directory()
             self._create()
             self.status = os.fstat(self.fd)
         except OSError as error:
@@ -87,6 +88,8 @@ class Temp:
                 why = "its directory may not be written"
                 raise NotBeside(why) from None
             raise failure(error, self.target.path, "write") from None
+        self._owner = (self.status.st_uid, self.status.st_gid)
+        self._mode: int | None = stat.S_IMODE(self.status.st_mode)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -100,43 +103,90 @@ class Temp:
 
     # -- making it
 
-    def _lock(self, operation: int) -> bool:
-        if not self._own_dir:
-            return False
+    def _open_directory(self) -> None:
+        # Not the target's own descriptor: locks belong to what a descriptor was opened as, and that may be shared.
         try:
-            fcntl.flock(self.dir_fd, operation | fcntl.LOCK_NB)
+            self.dir_fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self.target.dir_fd)
+        except PermissionError:
+            return
+        self._own_dir = True
+
+    def _alone(self) -> bool:
+        """Whether no other process has a temporary file in this directory; none can make one until we share it."""
+        try:
+            fcntl.flock(self.dir_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return False
         return True
 
-    def _present(self, names: tuple[str, ...]) -> list[str]:
-        return [n for n in names if os.access(n, os.F_OK, dir_fd=self.dir_fd, follow_symlinks=False)]
+    def _share(self) -> bool:
+        """Show that we live; False where that is not to be had."""
+        deadline = time.monotonic() + SLOT_WAIT
+        while True:
+            try:
+                fcntl.flock(self.dir_fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:  # somebody sweeps, or another program uses such locks for purposes of its own
+                if time.monotonic() > deadline:
+                    return False
+                time.sleep(0.0001)
+            except OSError:  # EBADF: the directory may be passed but not read (O_PATH); no such locks here
+                return False
+            else:
+                return True
+
+    def _unlock(self) -> None:
+        with suppress(OSError):
+            fcntl.flock(self.dir_fd, fcntl.LOCK_UN)
 
     def _create(self) -> None:
-        names = temp_names(self.target.name)
-        deadline = time.monotonic() + SLOT_WAIT
+        first, second = temp_names(self.target.name)
+        if not self._share():
+            self._make(self._made_up(first[: _STEM - 1] + "."))
+        # A leftover under the second name alone is rare, but nothing else would ever find it.
+        elif self._present(second) or not self._make(first):
+            self._take_turn(first, second)
+
+    def _make(self, name: str) -> bool:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            self.fd = os.open(name, flags, self._permissions, dir_fd=self.dir_fd)
+        except FileExistsError:
+            return False
+        self.name = name
+        return True
+
+    def _present(self, name: str) -> bool:
+        return os.access(name, os.F_OK, dir_fd=self.dir_fd, follow_symlinks=False)
+
+    def _made_up(self, stem: str) -> str:
+        return f"{stem}{os.getpid()}-{time.monotonic_ns():x}.tmp"
+
+    def _take_turn(self, first: str, second: str) -> None:
+        """Sweep what the dead left; wait for the living, but not for ever."""
+        deadline = time.monotonic() + SLOT_WAIT
         while True:
-            self._lock(fcntl.LOCK_SH)
-            present = self._present(names)
-            if present and self._lock(fcntl.LOCK_EX):
-                for name in present:
-                    with suppress(FileNotFoundError):
-                        os.unlink(name, dir_fd=self.dir_fd)
-                present = []
-            self._lock(fcntl.LOCK_SH)  # also after a failed try for the other, which gives up the one held
-            late = time.monotonic() > deadline
-            free = next((n for n in names if n not in present), None)
-            if free is None and late:
-                free = names[-1].replace(".tmp", f"-{os.getpid()}-{time.monotonic_ns():x}.tmp")
-            if free is not None and (late or free == names[0]):
-                with suppress(FileExistsError):
-                    self.fd = os.open(free, flags, self._permissions, dir_fd=self.dir_fd)
-                    self.name = free
-                    return
+            if self._alone():
+                self._sweep(first)
+            if not self._share():  # also after a failed try to be alone, which gives up the lock that was held
+                self._make(self._made_up(first[: _STEM - 1] + "."))
+                return
+            if self._make(first):
+                return
+            if time.monotonic() > deadline:
+                break
             self.waited = True
-            self._lock(fcntl.LOCK_UN)  # while asleep, so that two who wait do not keep each other from sweeping
+            self._unlock()  # while asleep, so that two who wait do not keep each other from sweeping
             time.sleep(0.0003 + (os.getpid() % 7) * 0.0001)
+        if not self._make(second):
+            self._make(self._made_up(first[:_STEM]))
+
+    def _sweep(self, name: str) -> None:
+        """Delete all leftovers for this target. They are dead, since no other process has a lock on the directory."""
+        with os.scandir(self.dir_fd) as entries:
+            dead = [e.name for e in entries if e.name.startswith(name[:_STEM]) and e.name.endswith(".tmp")]
+        for entry in dead:
+            with suppress(FileNotFoundError):
+                os.unlink(entry, dir_fd=self.dir_fd)
 
     def own(self, source: os.stat_result) -> None:
         """Give it owner and group of the file that it replaces.
@@ -144,14 +194,14 @@ class Temp:
         Raises:
             NotBeside: That is not permitted.
         """
-        own = os.fstat(self.fd)
-        if (own.st_uid, own.st_gid) == (source.st_uid, source.st_gid):
+        if self._owner == (source.st_uid, source.st_gid):
             return
         try:
             os.fchown(self.fd, source.st_uid, source.st_gid)
         except OSError:
             why = "its owner cannot be given to another file"
             raise NotBeside(why) from None
+        self._owner = (source.st_uid, source.st_gid)
 
     def dress(self, fd: int, source: os.stat_result, mode: int | None = None) -> None:
         """Give it extended attributes, access list and mode of the open file that it replaces.
@@ -161,10 +211,12 @@ class Temp:
         Raises:
             NotBeside: An attribute cannot be set.
         """
-        copy_attributes(fd, self.fd)
+        if copy_attributes(fd, self.fd):
+            self._mode = None  # an access list changes it
         want = stat.S_IMODE(source.st_mode) if mode is None else mode
-        if stat.S_IMODE(os.fstat(self.fd).st_mode) != want:
+        if self._mode != want:
             os.fchmod(self.fd, want)
+            self._mode = want
 
     def fill(self, data: bytes) -> None:
         """Write the bytes."""
@@ -239,8 +291,6 @@ class Temp:
 
     def sync_directory(self) -> None:
         """Make the names durable, where the file system has such a thing."""
-        if not self._own_dir:
-            return
         try:
             os.fsync(self.dir_fd)
         except OSError as error:
@@ -252,9 +302,9 @@ class Temp:
             os.close(self.fd)
             self.fd = -1
         if self._own_dir:
-            self._lock(fcntl.LOCK_UN)
-            os.close(self.dir_fd)
             self._own_dir = False
+            self._unlock()
+            os.close(self.dir_fd)
 
 
 def _attributes(fd: int) -> list[str]:
@@ -264,14 +314,15 @@ def _attributes(fd: int) -> list[str]:
         return []
 
 
-def copy_attributes(source: int, target: int) -> None:
-    """Make the target's extended attributes, access list included, those of the source.
+def copy_attributes(source: int, target: int) -> bool:
+    """Make the target's extended attributes, access list included, those of the source; False if there are none.
 
     Raises:
         NotBeside: One cannot be set.
     """
     wanted = _attributes(source)
-    for name in set(_attributes(target)).difference(wanted):
+    present = _attributes(target)
+    for name in set(present).difference(wanted) if present else ():
         if name == ACL or name.startswith("user."):  # a default access list of the directory
             os.removexattr(target, name)
     for name in wanted:
@@ -281,3 +332,4 @@ def copy_attributes(source: int, target: int) -> None:
             if name not in _OWN_LABELS:
                 why = f"its attribute {name} cannot be given to another file"
                 raise NotBeside(why) from None
+    return bool(present or wanted)
