@@ -11,9 +11,11 @@ from langchain_filestate._history import next_seq
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
-    from langchain_filestate._policy import PlannedChange
+    from langchain_filestate._history import FileHistory
+    from langchain_filestate._policy import PlannedChange, Policy
     from langchain_filestate._records import Known, Record, View
     from langchain_filestate._siblings import Place, Siblings
+    from langchain_filestate._workspace import Workspace
     from langchain_filestate.results import Result
 
 
@@ -104,6 +106,15 @@ class Outcome:
     result: Result
     path: str | None = None
     record: Record | None = None
+
+
+class Shop(Protocol):
+    """What a use case works with."""
+
+    workspace: Workspace
+    history: FileHistory
+    policy: Policy
+    siblings: Siblings
 
 
 class Memory:

@@ -8,20 +8,20 @@ and the plan made anew, so that under contention little happens between the snap
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from langchain_filestate import _disk, _outside, _patch, _reading, _records, _text
+from langchain_filestate import _disk, _outside, _reading, _text
 from langchain_filestate._call import Memory, Outcome
-from langchain_filestate._history import Change, FileHistory
-from langchain_filestate._planning import Before, Edit, Facts, NotebookEdit, Operation, Plan, Write, is_notebook
+from langchain_filestate._history import Change, FileHistory, next_seq
+from langchain_filestate._outcomes import Formatted, Ready, answer_of, answered, event_of, outcome_of, refusal, since
+from langchain_filestate._planning import Before, Edit, Operation, Plan, Write, is_notebook
 from langchain_filestate._policy import PlannedChange
-from langchain_filestate._records import Record, View
 from langchain_filestate.errors import Refused
-from langchain_filestate.results import EditResult, FailureResult, NotebookResult, WriteResult, parse_result
 
 if TYPE_CHECKING:
+    from langchain_filestate._records import Record
     from langchain_filestate._call import Call
     from langchain_filestate._policy import Policy
     from langchain_filestate._records import Known
@@ -32,24 +32,6 @@ MAX_TRIES = 100
 """How often a plan is made anew because the file changed between plan and commit."""
 
 APPLIED = "This change was already applied."
-
-_Done = EditResult | WriteResult | NotebookResult
-
-
-@dataclass(frozen=True, slots=True)
-class _Ready:
-    """A plan that was allowed to go ahead, and what is needed to carry it out."""
-
-    op: Operation
-    before: Before
-    plan: Plan
-    memory: Memory
-    stamp: _disk.Stamp | None
-    mode: int | None
-    stale: bool
-    out_of_context: bool
-    user_modified: bool
-    notes: tuple[str, ...]
 
 
 class Editor:
@@ -98,9 +80,7 @@ class Editor:
             # What the modules below know by name they have refused by name; this is a disk or a mount that fails.
             return refusal(Refused(f"The system refused: {error.strerror or error}.", code="io_error"), path)
         if call.place is not None and outcome.record is not None and outcome.path is not None:
-            self.siblings.note(
-                call.place, call.agent, outcome.path, outcome.record, call.evidence, written=not reading
-            )
+            self.siblings.note(call.place, call.agent, outcome.path, outcome.record, call.evidence, written=not reading)
         return outcome
 
     def _same(self, given: str, location: Location) -> bool:
@@ -119,7 +99,7 @@ class Editor:
     def _change(self, call: Call, op: Operation, location: Location) -> Outcome:
         for _ in range(MAX_TRIES):
             snapshot = self._snapshot(location)
-            applied = self._applied(call, location, snapshot)
+            applied = self._applied(call, op, location, snapshot)
             if applied is not None:
                 return applied
             ready = self._ready(call, op, location, snapshot)
@@ -140,37 +120,40 @@ class Editor:
                 return None
             raise
 
-    def _ready(self, call: Call, op: Operation, location: Location, snapshot: _disk.Snapshot | None) -> _Ready:
+    def _ready(self, call: Call, op: Operation, location: Location, snapshot: _disk.Snapshot | None) -> Ready:
         before = self._before(location, snapshot, op)
         memory = Memory(call, self.siblings, location.path)
         known = memory.known(before.digest)
         stale = self._check_known(call, op, before, known)
         plan = self._plan(call, op, before, known, stale=stale)
-        modified, notes = False, plan.notes
-        planned = self._planned(call, before, plan)
-        idle = plan.after == before.data
-        if self.policy.before_write is not None and not idle:
-            self.policy.before_write(planned)
-        if call.ask is not None and not idle:
-            answer = call.ask(planned, before.digest, _disk.digest(plan.after), op.args())
-            if not answer.approved:
-                words = f" They said: {answer.message}" if answer.message else ""
-                raise Refused(f"The user rejected this change; the file was not changed.{words}", code="rejected")
-            if answer.args is not None:
-                given, op = op, op.with_args(answer.args)
-                if op != given:
-                    plan = self._plan(call, op, before, known, stale=stale)
-                    modified, notes = True, (*plan.notes, _outside.edited_by_user(given.args(), op.args()))
-                    if self.policy.before_write is not None:
-                        self.policy.before_write(self._planned(call, before, plan))
-        out = any(not known.shows(first, last) for first, last in plan.touched())
-        if stale:
-            out = not known.views
-            notes = (*notes, self._also_changed(call, before, known))
-        return _Ready(
-            op, before, plan, memory, snapshot.stamp if snapshot else None, snapshot.mode if snapshot else None,
-            stale, out, modified, notes,
+        given = op
+        if plan.after != before.data:
+            op, plan = self._allowed(call, op, before, plan, known, stale=stale)
+        return Ready(
+            op, before, plan, memory, known, snapshot.stamp if snapshot else None, snapshot.mode if snapshot else None,
+            stale, given if op != given else None,
         )  # fmt: skip
+
+    def _allowed(
+        self, call: Call, op: Operation, before: Before, plan: Plan, known: Known, *, stale: bool
+    ) -> tuple[Operation, Plan]:
+        """Ask the hook and the person; the operation and the plan as the person may have changed them."""
+        hook = self.policy.before_write
+        if hook is not None:
+            hook(self._planned(call, before, plan))
+        if call.ask is None:
+            return op, plan
+        answer = call.ask(self._planned(call, before, plan), before.digest, _disk.digest(plan.after), op.args())
+        if not answer.approved:
+            words = f" They said: {answer.message}" if answer.message else ""
+            raise Refused(f"The user rejected this change; the file was not changed.{words}", code="rejected")
+        changed = op if answer.args is None else op.with_args(answer.args)
+        if changed == op:
+            return op, plan
+        plan = self._plan(call, changed, before, known, stale=stale)
+        if hook is not None:
+            hook(self._planned(call, before, plan))
+        return changed, plan
 
     def _before(self, location: Location, snapshot: _disk.Snapshot | None, op: Operation) -> Before:
         if snapshot is None:
@@ -179,9 +162,7 @@ class Editor:
             return Before(location.path, None, None)
         if is_notebook(location.path) and isinstance(op, Edit):
             raise Refused("This file is a notebook. Use edit_notebook to change its cells.", code="is_notebook")
-        return Before(
-            location.path, snapshot.data, snapshot.digest, _text.detect(snapshot.data, self.policy.encodings)
-        )
+        return Before(location.path, snapshot.data, snapshot.digest, _text.detect(snapshot.data, self.policy.encodings))
 
     def _plan(self, call: Call, op: Operation, before: Before, known: Known, *, stale: bool) -> Plan:
         if not stale:
@@ -192,7 +173,7 @@ class Editor:
             if refused.code in {"no_match", "ambiguous", "cell_not_found", "overlap"}:
                 raise self._stale(call, before, known) from refused
             raise
-        if not op.unique(plan):
+        if not plan.unique:
             raise self._stale(call, before, known)
         return plan
 
@@ -249,33 +230,16 @@ class Editor:
         )
 
     def _stale(self, call: Call, before: Before, known: Known) -> Refused:
-        record = known.record
-        old = self.history.content(record.digest) if record and record.digest else None
-        who = self.history.writer(before.path, before.digest) if before.digest else None
+        old, who = since(self.history, before, known)
         return _outside.stale(call, before, old, who, self.policy)
-
-    def _also_changed(self, call: Call, before: Before, known: Known) -> str:
-        record = known.record
-        old = self.history.content(record.digest) if record and record.digest else None
-        who = self.history.writer(before.path, before.digest) if before.digest else None
-        return _outside.also_changed(call, before, old, who, self.policy)
 
     # ---- a change: carried out --------------------------------------------------------------------------------------
 
-    def _carry_out(self, call: Call, ready: _Ready, location: Location) -> Outcome | None:
+    def _carry_out(self, call: Call, ready: Ready, location: Location) -> Outcome | None:
         """Commit the plan; None if the file is no longer the one that it was made on."""
         before, plan = ready.before, ready.plan
-        facts = Facts(
-            after=_disk.digest(plan.after),
-            patch=plan.patch,
-            lines=plan.lines,
-            size=len(plan.after),
-            stale=ready.stale,
-            out_of_context=ready.out_of_context,
-            user_modified=ready.user_modified,
-            notes=ready.notes,
-        )
-        views = self._views_after(call, ready)
+        after = _disk.digest(plan.after)
+        formatted = None
         try:
             with (
                 _disk.lock(location.path),
@@ -284,54 +248,32 @@ class Editor:
                 if _disk.stamp(target) != ready.stamp:
                     return None
                 seq = ready.memory.next_seq()
-                change = self._change_of(call, ready, facts, views, seq, target.made)
-                self.history.record(change, before.data)
+                change = self._change_of(call, ready, after, seq, target.made)
+                change = self.history.record(change, before.data)
                 try:
                     _disk.commit(target, plan.after, before.digest)
                 except (_disk.Changed, Refused, OSError):
                     self.history.withdraw(change)
                     raise
-                self.history.remember(plan.after, facts.after)
+                self.history.remember(plan.after, after)
                 if self.policy.after_write is not None:
-                    facts, views = self._after_write(call, ready, facts, views, target, change)
+                    formatted = self._after_write(call, change, plan.after, target)
         except _disk.Changed:
             return None
-        text, result = self._told(ready, facts)
+        outcome = outcome_of(self, call, ready, after, seq, formatted)
+        if formatted is not None or not change.kept:
+            # It cannot be planned once more to give the same answer, so the answer itself is kept.
+            self.history.amend(replace(change, result={**change.result, **answer_of(call, outcome)}))
         if call.emit is not None:
-            call.emit(
-                {
-                    "type": "file_change",
-                    "path": before.path,
-                    "kind": result.kind,
-                    "added": facts.patch.added,
-                    "removed": facts.patch.removed,
-                    "tool_call_id": call.call_id,
-                }
-            )
-        record = Record(facts.after, facts.size, facts.lines, views, seq, result.kind)
-        return Outcome(text, result, before.path, record)
+            call.emit(event_of(call, outcome))
+        return outcome
 
-    def _told(self, ready: _Ready, facts: Facts) -> tuple[str, _Done]:
-        text, result = ready.op.outcome(ready.before, ready.plan, facts)
-        return " ".join((text, *facts.notes)), result
-
-    def _views_after(self, call: Call, ready: _Ready) -> tuple[View, ...]:
-        plan = ready.plan
-        if plan.edits is None:
-            return (View(1, plan.lines, call.evidence),) if plan.lines else ()
-        # After a recovered stale edit only what is shown counts: the edit itself.
-        old = () if ready.stale else ready.memory.carried(ready.before.digest)
-        return _records.move(old, plan.edits, call.evidence)
-
-    def _change_of(
-        self, call: Call, ready: _Ready, facts: Facts, views: tuple[View, ...], seq: int, made: tuple[str, ...]
-    ) -> Change:
-        text, result = self._told(ready, facts)
+    def _change_of(self, call: Call, ready: Ready, after: str, seq: int, made: tuple[str, ...]) -> Change:
         return Change(
             id=self._change_id(call),
             path=ready.before.path,
             before=ready.before.digest,
-            after=facts.after,
+            after=after,
             mode=ready.mode,
             seq=seq,
             agent=call.agent,
@@ -339,71 +281,50 @@ class Editor:
             thread_id=call.thread_id,
             checkpoint_id=call.checkpoint_id,
             tool_call_id=call.call_id,
-            result={"message_id": call.message_id, "made": list(made), **self._answer(call, ready, facts, views)},
+            # With these and the bytes before, the same call gives the same answer again.
+            result={
+                "message_id": call.message_id,
+                "made": list(made),
+                "stale": ready.stale,
+                "args": ready.op.args() if ready.given is not None else None,
+            },
         )
 
     def _change_id(self, call: Call) -> str:
         return self.history.change_id(call.thread_id, call.message_id, call.call_id)
 
-    def _answer(self, call: Call, ready: _Ready, facts: Facts, views: tuple[View, ...]) -> dict[str, Any]:
-        """What is needed to give the same answer again; the evidence of the answer itself stands as None."""
-        text, result = self._told(ready, facts)
-        return {
-            "text": text,
-            "artifact": result.model_dump(mode="json"),
-            "size": facts.size,
-            "lines": facts.lines,
-            "views": [[v.first, v.last, None if v.evidence == call.evidence else v.evidence] for v in views],
-        }
-
-    def _after_write(
-        self, call: Call, ready: _Ready, facts: Facts, views: tuple[View, ...], target: _disk.Target, change: Change
-    ) -> tuple[Facts, tuple[View, ...]]:
-        """Run the hook; what it changed becomes a second change, and part of what the model is told."""
-        hook, path = self.policy.after_write, ready.before.path
+    def _after_write(self, call: Call, change: Change, after: bytes, target: _disk.Target) -> Formatted:
+        """Run the hook; what it changed is a second change."""
+        hook = self.policy.after_write
         said = None
         try:
-            said = hook(Path(path)) if hook is not None else None
+            said = hook(Path(change.path)) if hook is not None else None
         except call.reraise:
             raise
         except Exception as error:  # noqa: BLE001  a developer's hook may raise anything; the write stands
             said = f"What runs after a write failed: {type(error).__name__}: {error}"[:1000]
-        if said:
-            facts = replace(facts, notes=(*facts.notes, said))
         now = _disk.snapshot(target)
-        if now is not None and now.digest != facts.after:
-            second = replace(change, id=f"{change.id}-after", before=facts.after,
-                             after=now.digest, seq=change.seq + 1, result={"message_id": call.message_id})  # fmt: skip
-            self.history.record(second, ready.plan.after)
-            self.history.remember(now.data, now.digest)
-            own = _patch.patch_bytes(path, ready.plan.after, now.data, self.policy.encodings)
-            shown, full = _outside.diff_text(own, self.policy.limits.max_diff_lines)
-            profile = _text.profile(now.data, self.policy.encodings)
-            views = _records.move(views, _outside.edits_of(own), call.evidence) if full else ()
-            facts = replace(
-                facts,
-                after=now.digest,
-                patch=_patch.patch_bytes(path, ready.before.data, now.data, self.policy.encodings),
-                lines=profile.lines,
-                size=len(now.data),
-                notes=(*facts.notes, f"After the write it was also changed by the project's own hook:\n{shown}"),
-            )
-        self.history.amend(replace(change, result={**change.result, **self._answer(call, ready, facts, views)}))
-        return facts, views
+        if now is None or now.digest == change.after:
+            return Formatted(after, change.after or "", said)
+        second = replace(
+            change, id=f"{change.id}-after" if change.id else "", before=change.after, after=now.digest,
+            seq=next_seq(change.seq), result={"message_id": call.message_id},
+        )  # fmt: skip
+        self.history.record(second, after)
+        self.history.remember(now.data, now.digest)
+        return Formatted(now.data, now.digest, said)
 
-    def _nothing_to_do(self, call: Call, ready: _Ready) -> Outcome:
+    def _nothing_to_do(self, call: Call, ready: Ready) -> Outcome:
         """A write of what is there already: nothing is touched, and the model knows the text now."""
-        before, plan = ready.before, ready.plan
-        facts = Facts(before.digest or "", plan.patch, plan.lines, len(plan.after), user_modified=ready.user_modified)
-        _, result = ready.op.outcome(before, plan, facts)
-        with _disk.lock(before.path):
+        with _disk.lock(ready.before.path):
             seq = ready.memory.next_seq()
-        views = self._views_after(call, ready)
-        record = Record(facts.after, facts.size, facts.lines, views, seq, result.kind)
-        text = f"The file {before.path} already has exactly this content; nothing was written."
-        return Outcome(text, result, before.path, record)
+        outcome = outcome_of(self, call, ready, ready.before.digest or "", seq)
+        text = f"The file {ready.before.path} already has exactly this content; nothing was written."
+        return replace(outcome, content=text)
 
-    def _applied(self, call: Call, location: Location, snapshot: _disk.Snapshot | None) -> Outcome | None:
+    def _applied(
+        self, call: Call, op: Operation, location: Location, snapshot: _disk.Snapshot | None
+    ) -> Outcome | None:
         """The same answer again if this very call has been carried out before; None if it is to be carried out."""
         if call.message_id is None or call.call_id is None:
             return None
@@ -419,25 +340,27 @@ class Editor:
                 "Read it again to see what it is now.",
                 code="conflict",
             )
-        result = parse_result(change.result.get("artifact"))
-        if not isinstance(result, EditResult | WriteResult | NotebookResult):
-            return None
-        views = tuple(View(a, b, call.evidence if e is None else e) for a, b, e in change.result["views"])
+        memory = Memory(call, self.siblings, location.path)
         with _disk.lock(location.path):
-            seq = Memory(call, self.siblings, location.path).next_seq()
-        record = Record(result.after, change.result["size"], change.result["lines"], views, seq, result.kind)
-        return Outcome(
-            f"{APPLIED} {change.result['text']}", result.model_copy(update={"already_applied": True}), change.path, record
-        )
+            seq = memory.next_seq()
+        if "artifact" in change.result:
+            outcome = answered(call, change, seq)
+        else:
+            outcome = self._again(call, op, change, memory, seq)
+        result = outcome.result.model_copy(update={"already_applied": True})
+        return replace(outcome, content=f"{APPLIED} {outcome.content}", result=result)
 
-
-def refusal(refused: Refused, path: str) -> Outcome:
-    """The outcome of a refusal.
-
-    Args:
-        refused: Why.
-        path: Real, absolute path; as given where it could not be resolved.
-    """
-    shown = _text.show(path)[:300].replace("\0", "\\0")
-    result = FailureResult(file_path=shown, code=refused.code, message=refused.message, lines=refused.lines)
-    return Outcome(refused.message, result)
+    def _again(self, call: Call, op: Operation, change: Change, memory: Memory, seq: int) -> Outcome:
+        """The answer of a change made before, planned once more on the bytes that were there then."""
+        data = None if change.before is None else self.history.content(change.before)
+        if change.before is not None and data is None:
+            raise Refused(f"{APPLIED} What it changed is no longer kept; read the file to see it.", code="conflict")
+        fmt = _text.UTF8 if data is None else _text.detect(data, self.policy.encodings)
+        before = Before(change.path, data, change.before, fmt)
+        args = change.result.get("args")
+        done = op if args is None else op.with_args(args)
+        ready = Ready(
+            done, before, done.plan(before, self.policy), memory, memory.known(change.before), None, change.mode,
+            bool(change.result.get("stale")), None if args is None else op,
+        )  # fmt: skip
+        return outcome_of(self, call, ready, change.after or "", seq)

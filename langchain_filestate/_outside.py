@@ -39,9 +39,7 @@ def diff_text(patch: StructuredPatch, max_lines: int) -> tuple[str, bool]:
     lines: list[str] = []
     full = patch.exact and not patch.truncated
     for hunk in patch.hunks:
-        lines.append(
-            f"@@ -{hunk.source_start},{hunk.source_length} +{hunk.target_start},{hunk.target_length} @@"
-        )
+        lines.append(f"@@ -{hunk.source_start},{hunk.source_length} +{hunk.target_start},{hunk.target_length} @@")
         for line in hunk.lines:
             if len(line) > _MAX_CHARS:
                 full = False

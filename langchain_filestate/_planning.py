@@ -7,6 +7,7 @@ the agent knows the file, is decided in `_editor`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_filestate import _match, _notebook, _omission, _patch, _text
@@ -14,7 +15,7 @@ from langchain_filestate.errors import Refused
 from langchain_filestate.results import EditResult, NotebookResult, WriteResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from langchain_filestate._patch import LineEdit, StructuredPatch
     from langchain_filestate._policy import Policy
@@ -39,25 +40,37 @@ class Before:
     format: _text.Format = _text.UTF8
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Plan:
-    """What a change will do.
+    """What a change will do. The patch and the moved lines are made when asked for, as a rule after the commit.
 
     Attributes:
         after: The new bytes.
-        patch: The difference.
+        make_patch: Makes the difference.
+        make_edits: Tells which lines are replaced, in lines of the old file; None if the whole file is new.
         lines: Lines of the new file (cells of a notebook).
-        edits: Which lines are replaced, in lines of the old file; None if the whole file is new.
+        unique: Each edit matched at one place.
         fields: What the result says beyond what every change does.
         notes: Sentences for the model after the first one.
     """
 
     after: bytes
-    patch: StructuredPatch
+    make_patch: Callable[[], StructuredPatch]
+    make_edits: Callable[[], tuple[LineEdit, ...]] | None
     lines: int
-    edits: tuple[LineEdit, ...] | None
+    unique: bool = True
     fields: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def patch(self) -> StructuredPatch:
+        """The difference."""
+        return self.make_patch()
+
+    @cached_property
+    def edits(self) -> tuple[LineEdit, ...] | None:
+        """Which lines are replaced; None if the whole file is new."""
+        return None if self.make_edits is None else self.make_edits()
 
     def touched(self) -> tuple[tuple[int, int], ...]:
         """The ranges of old lines that are replaced or whose part is."""
@@ -115,8 +128,7 @@ def created_text(path: str, lines: int, size: int) -> str:
 
 def _create(path: str, content: str) -> Plan:
     after = _text.encode(content, _text.UTF8)
-    patch = _patch.patch_bytes(path, None, after)
-    return Plan(after, patch, len(_text.split_lines(after, _text.UTF8)), None)
+    return Plan(after, partial(_patch.patch_bytes, path, None, after), None, _line_count(after, _text.UTF8))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +162,15 @@ class Edit:
         if not policy.allow_placeholders:
             for old, new, _ in self.edits:
                 _refuse_placeholders(old, new, policy, kept=old)
-        edits = _patch.line_edits(data, splices, fmt)
-        lines = _line_count(data, fmt) + sum(e.new_count - e.old_count for e in edits)
-        notes = (f"{len(splices)} replacements were made.",) if len(splices) > 1 else ()
-        fields = {"replacements": len(splices), "created": False}
-        return Plan(after, _patch.patch_splices(before.path, data, splices, fmt), lines, edits, fields, notes)
+        return Plan(
+            after,
+            partial(_patch.patch_splices, before.path, data, splices, fmt),
+            partial(_patch.line_edits, data, splices, fmt),
+            _line_count(after, fmt),
+            unique=len(splices) == len(self.edits),
+            fields={"replacements": len(splices), "created": False},
+            notes=(f"{len(splices)} replacements were made.",) if len(splices) > 1 else (),
+        )
 
     def _fill(self, before: Before) -> Plan:
         """An empty `old_string` creates a file, or fills an empty one."""
@@ -162,12 +178,8 @@ class Edit:
         if before.data is not None:
             if not plan.after:
                 raise Refused("No changes to make: the file is empty and so is new_string.", code="no_change")
-            plan = replace(plan, patch=_patch.patch_bytes(before.path, b"", plan.after))
+            plan = replace(plan, make_patch=partial(_patch.patch_bytes, before.path, b"", plan.after))
         return replace(plan, fields={"replacements": 0, "created": before.data is None})
-
-    def unique(self, plan: Plan) -> bool:
-        """True if each edit matched at one place: then it may go ahead on bytes that the agent has not seen."""
-        return len(self.edits) == plan.fields["replacements"]
 
     def with_args(self, args: Mapping[str, Any]) -> Edit:
         """The operation with the texts that a person put in."""
@@ -228,7 +240,6 @@ class Write:
         content = self.content.removeprefix(_BOM) if fmt.bom else self.content
         after = fmt.bom + _text.encode(content, fmt)
         _refuse_placeholders(_text.decode(data[len(fmt.bom) :], fmt), content, policy)
-        patch = _patch.patch_bytes(before.path, data, after, policy.encodings)
         lines_before, lines = _line_count(data, fmt), _line_count(after, fmt)
         was, now = _text.newline_style(data, fmt), _text.newline_style(after, fmt)
         changed = "none" not in {was, now} and was != now
@@ -240,11 +251,8 @@ class Write:
         if not fmt.lossless:
             notes.append("The bytes that were not valid text are gone; the file is now valid UTF-8.")
         fields = {"lines_before": lines_before, "newline_changed": changed}
-        return Plan(after, patch, lines, None, fields, tuple(notes))
-
-    def unique(self, plan: Plan) -> bool:  # noqa: ARG002  the same question as for an edit
-        """Never: an overwrite needs current views."""
-        return False
+        patch = partial(_patch.patch_bytes, before.path, data, after, policy.encodings)
+        return Plan(after, patch, None, lines, fields=fields, notes=tuple(notes))
 
     def with_args(self, args: Mapping[str, Any]) -> Write:
         """The operation with the text that a person put in."""
@@ -313,8 +321,9 @@ class NotebookEdit:
         if self.edit_mode == "insert":
             edited = _notebook.insert_cell(data, self.cell_id, self.new_source, self.cell_type or "code")
         elif self.cell_id is None:
-            raise Refused("cell_id is needed to replace or delete a cell. Read the notebook for the ids.",
-                          code="bad_arguments")
+            raise Refused(
+                "cell_id is needed to replace or delete a cell. Read the notebook for the ids.", code="bad_arguments"
+            )
         elif self.edit_mode == "delete":
             edited = _notebook.delete_cell(data, self.cell_id)
         else:
@@ -322,21 +331,18 @@ class NotebookEdit:
                 _notebook.find_cell(_notebook.parse(data), self.cell_id).source, self.new_source, policy
             )
             edited = _notebook.replace_cell(data, self.cell_id, self.new_source, self.cell_type)
-        at = edited.cell_no
         old_count, new_count = {"replace": (1, 1), "insert": (0, 1), "delete": (1, 0)}[self.edit_mode]
-        edits = (_patch.LineEdit(at, old_count, new_count, False, False, ()),)
+        edit = _patch.LineEdit(edited.cell_no, old_count, new_count, False, False, ())
         return Plan(
             _match.apply(data, edited.splices),
-            _patch.patch_splices(before.path, data, edited.splices, before.format),
+            partial(_patch.patch_splices, before.path, data, edited.splices, before.format),
+            lambda: (edit,),
             len(edited.cell_ids),
-            edits,
-            {"cell_id": edited.cell_id, "cell_ids": edited.cell_ids},
-            (f"The cells are now: {_listed(edited.cell_ids)}.",),
+            # A cell is named by its id and not by its text: what is replaced or deleted must have been seen as it is.
+            unique=self.edit_mode == "insert",
+            fields={"cell_id": edited.cell_id, "cell_ids": edited.cell_ids},
+            notes=(f"The cells are now: {_listed(edited.cell_ids)}.",),
         )
-
-    def unique(self, plan: Plan) -> bool:  # noqa: ARG002  the same question as for an edit
-        """A cell is named by its id, not by its text: a replaced or deleted cell must have been seen as it is."""
-        return self.edit_mode == "insert"
 
     def with_args(self, args: Mapping[str, Any]) -> NotebookEdit:
         """The operation with the text that a person put in."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from langchain_filestate._patch import StructuredPatch
 from langchain_filestate._text import DEFAULT_ENCODINGS
 from langchain_filestate.errors import WiringError
+
+if TYPE_CHECKING:
+    from langchain_filestate._patch import StructuredPatch
 
 RequireRead = Literal["always", "overwrite", "never"]
 

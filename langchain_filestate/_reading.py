@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from langchain_filestate import _disk, _media, _notebook, _text
 from langchain_filestate._call import Memory, Outcome
@@ -14,14 +14,17 @@ from langchain_filestate.errors import Refused
 from langchain_filestate.results import ReadResult
 
 if TYPE_CHECKING:
-    from langchain_filestate._call import Call
-    from langchain_filestate._history import FileHistory
+    from langchain_filestate._call import Call, Shop
     from langchain_filestate._policy import Policy
-    from langchain_filestate._siblings import Siblings
     from langchain_filestate._workspace import Location, Target, Workspace
 
 WHOLE_BYTES = 8 * 1024 * 1024
 """Files up to this size are read in one piece; larger ones are scanned, and only the window is held."""
+
+MEDIA_BYTES = 64 * 1024 * 1024
+"""The same for files with the name of a picture or a PDF: what they are is decided by their content all the same."""
+
+_MEDIA_NAMES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf")
 
 _SCANS = 5
 """How often a large file is scanned again because it changed meanwhile."""
@@ -47,15 +50,6 @@ class Read:
     offset: int = 1
     limit: int | None = None
     column: int = 1
-
-
-class Shop(Protocol):
-    """What a use case works with."""
-
-    workspace: Workspace
-    history: FileHistory
-    policy: Policy
-    siblings: Siblings
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +88,7 @@ def _show(call: Call, op: Read, location: Location, target: Target, at: Shop) ->
     size = _disk.size_of(target)
     if size is None:
         raise missing(workspace, location)
-    if size > WHOLE_BYTES:
+    if size > (MEDIA_BYTES if location.path.lower().endswith(_MEDIA_NAMES) else WHOLE_BYTES):
         view = _scan(op, target, policy)
     else:
         snapshot = _disk.snapshot(target)
@@ -102,7 +96,7 @@ def _show(call: Call, op: Read, location: Location, target: Target, at: Shop) ->
             raise missing(workspace, location)
         kind = _media.kind_of(snapshot.data)
         if kind is not None:
-            return _picture(op, location, snapshot, kind, policy)
+            return _media_view(op, location, snapshot, kind, policy)
         at.history.remember(snapshot.data, snapshot.digest)
         cells = _notebook_view(op, snapshot, policy) if is_notebook(location.path) else None
         view = cells or _text_view(op, snapshot.data, policy)
@@ -113,7 +107,12 @@ def _show(call: Call, op: Read, location: Location, target: Target, at: Shop) ->
     fresh = () if unchanged else tuple(View(a, b, call.evidence) for a, b in window.seen)
     views = tidy((*memory.carried(profile.digest), *fresh))
     record = Record(
-        profile.digest, profile.size, view.total, views, memory.next_seq(), "notebook" if view.unit == "cell" else "read"
+        profile.digest,
+        profile.size,
+        view.total,
+        views,
+        memory.next_seq(),
+        "notebook" if view.unit == "cell" else "read",
     )
     if unchanged:
         text = (
@@ -183,10 +182,16 @@ def _notebook_view(op: Read, snapshot: _disk.Snapshot, policy: Policy) -> _View 
     return _View(_text.profile(snapshot.data, policy.encodings), window, len(notebook.cells), "cell")
 
 
-def _picture(op: Read, location: Location, snapshot: _disk.Snapshot, kind: str, policy: Policy) -> Outcome:
+def _media_view(op: Read, location: Location, snapshot: _disk.Snapshot, kind: _media.Kind, policy: Policy) -> Outcome:
     """An image or a PDF as content blocks; never counts as text that was seen."""
-    pages = (op.offset, op.offset + op.limit - 1) if op.limit else None
-    media = _media.blocks(snapshot.data, kind=kind, pages=pages)
+    media = _media.blocks(
+        snapshot.data,
+        kind=kind,
+        pages=_media.page_span(op.offset, op.limit),
+        column=op.column,
+        max_chars=policy.limits.max_chars,
+        name=location.parts[-1],
+    )
     notes = "\n".join(f"({note})" for note in media.notes)
     text = "\n\n".join(part for part in (media.text, notes) if part)
     content: str | list[dict[str, Any]] = text

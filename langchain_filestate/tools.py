@@ -23,8 +23,9 @@ from pydantic import BaseModel, Field, PrivateAttr, ValidationError
 from langchain_filestate import _disk, _rewind, _text
 from langchain_filestate._approval import Asker, describe
 from langchain_filestate._call import Answer, Call
-from langchain_filestate._editor import Editor, refusal
+from langchain_filestate._editor import Editor
 from langchain_filestate._history import FileHistory, next_seq, process_history
+from langchain_filestate._outcomes import refusal
 from langchain_filestate._planning import Edit, NotebookEdit, Write
 from langchain_filestate._policy import AfterWrite, Approve, BeforeWrite, Limits, Policy, RequireRead
 from langchain_filestate._reading import Read

@@ -1,0 +1,158 @@
+"""What comes of a change that is on disk: the answer, the views after it, and the same answer again.
+
+All of it is made after the commit, so that little happens between the snapshot and the commit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from langchain_filestate import _outside, _patch, _records, _text
+from langchain_filestate._call import Outcome
+from langchain_filestate._planning import Before, Facts, Operation, Plan
+from langchain_filestate._records import Record, View
+from langchain_filestate.results import EditResult, FailureResult, NotebookResult, WriteResult, parse_result
+
+if TYPE_CHECKING:
+    from langchain_filestate import _disk
+    from langchain_filestate._call import Call, Memory, Shop
+    from langchain_filestate._history import Change, FileHistory
+    from langchain_filestate._records import Known
+    from langchain_filestate.errors import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A plan that was allowed to go ahead, and what is needed to carry it out.
+
+    Attributes:
+        given: The operation as the model asked for it, if a person changed it; else None.
+    """
+
+    op: Operation
+    before: Before
+    plan: Plan
+    memory: Memory
+    known: Known
+    stamp: _disk.Stamp | None
+    mode: int | None
+    stale: bool
+    given: Operation | None
+
+
+@dataclass(frozen=True, slots=True)
+class Formatted:
+    """What `after_write` left: the bytes, their digest, and what it said."""
+
+    data: bytes
+    digest: str
+    said: str | None
+
+
+def since(history: FileHistory, before: Before, known: Known) -> tuple[bytes | None, Change | None]:
+    """The bytes that the agent had read, and the change that made the bytes which are there now; None if unknown."""
+    record = known.record
+    old = history.content(record.digest) if record is not None and record.digest else None
+    return old, history.writer(before.path, before.digest) if before.digest is not None else None
+
+
+def outcome_of(at: Shop, call: Call, ready: Ready, after: str, seq: int, formatted: Formatted | None = None) -> Outcome:
+    """What is told of a change that is on disk."""
+    before, plan, op = ready.before, ready.plan, ready.op
+    out = not all(ready.known.shows(first, last) for first, last in plan.touched())
+    notes = plan.notes
+    if ready.given is not None:
+        notes = (*notes, _outside.edited_by_user(ready.given.args(), op.args()))
+    if ready.stale:
+        out = not ready.known.views
+        old, who = since(at.history, before, ready.known)
+        notes = (*notes, _outside.also_changed(call, before, old, who, at.policy))
+    facts = Facts(after, plan.patch, plan.lines, len(plan.after), ready.stale, out, ready.given is not None, notes)
+    views = _views_after(call, ready)
+    if formatted is not None:
+        facts, views = _with_hook(at, call, ready, facts, views, formatted)
+    text, result = op.outcome(before, plan, facts)
+    record = Record(facts.after, facts.size, facts.lines, views, seq, result.kind)
+    return Outcome(" ".join((text, *facts.notes)), result, before.path, record)
+
+
+def _views_after(call: Call, ready: Ready) -> tuple[View, ...]:
+    plan = ready.plan
+    if plan.edits is None:
+        return (View(1, plan.lines, call.evidence),) if plan.lines else ()
+    # After a recovered stale edit only what is shown counts: the edit itself.
+    old = () if ready.stale else ready.memory.carried(ready.before.digest)
+    return _records.move(old, plan.edits, call.evidence)
+
+
+def _with_hook(
+    at: Shop, call: Call, ready: Ready, facts: Facts, views: tuple[View, ...], now: Formatted
+) -> tuple[Facts, tuple[View, ...]]:
+    """What is told when a hook ran after the write: its words, and what it changed."""
+    if now.said:
+        facts = replace(facts, notes=(*facts.notes, now.said))
+    if now.digest == facts.after:
+        return facts, views
+    path, encodings = ready.before.path, at.policy.encodings
+    own = _patch.patch_bytes(path, ready.plan.after, now.data, encodings)
+    shown, full = _outside.diff_text(own, at.policy.limits.max_diff_lines)
+    views = _records.move(views, _outside.edits_of(own), call.evidence) if full else ()
+    facts = replace(
+        facts,
+        after=now.digest,
+        patch=_patch.patch_bytes(path, ready.before.data, now.data, encodings),
+        lines=_text.profile(now.data, encodings).lines,
+        size=len(now.data),
+        notes=(*facts.notes, f"After the write it was also changed by the project's own hook:\n{shown}"),
+    )
+    return facts, views
+
+
+def answer_of(call: Call, outcome: Outcome) -> dict[str, Any]:
+    """An answer that cannot be planned again, for the history; its own evidence stands as None."""
+    record = outcome.record
+    views = record.views if record is not None else ()
+    return {
+        "text": outcome.content,
+        "artifact": outcome.result.model_dump(mode="json"),
+        "size": record.size if record is not None else 0,
+        "lines": record.lines if record is not None else 0,
+        "views": [[v.first, v.last, None if v.evidence == call.evidence else v.evidence] for v in views],
+    }
+
+
+def answered(call: Call, change: Change, seq: int) -> Outcome:
+    """The answer that the history kept."""
+    stored = change.result
+    result = parse_result(stored["artifact"])
+    if not isinstance(result, EditResult | WriteResult | NotebookResult):  # pragma: no cover  nothing else is stored
+        raise TypeError(f"The history holds no answer for {change.id}.")
+    views = tuple(View(first, last, call.evidence if name is None else name) for first, last, name in stored["views"])
+    record = Record(result.after, stored["size"], stored["lines"], views, seq, result.kind)
+    return Outcome(stored["text"], result, change.path, record)
+
+
+def event_of(call: Call, outcome: Outcome) -> dict[str, Any]:
+    """What is streamed of a change, for a user interface."""
+    patch = getattr(outcome.result, "patch", None)
+    return {
+        "type": "file_change",
+        "path": outcome.path,
+        "kind": outcome.result.kind,
+        "added": patch.added if patch is not None else 0,
+        "removed": patch.removed if patch is not None else 0,
+        "tool_call_id": call.call_id,
+    }
+
+
+def refusal(refused: Refused, path: str) -> Outcome:
+    """The outcome of a refusal.
+
+    Args:
+        refused: Why.
+        path: Real, absolute path; as given where it could not be resolved.
+    """
+    shown = _text.show(path)[:300].replace("\0", "\\0")
+    result = FailureResult(file_path=shown, code=refused.code, message=refused.message, lines=refused.lines)
+    return Outcome(refused.message, result)
