@@ -303,11 +303,12 @@ class _Way:
 
     def _carry_out(self, task: _Task, location: Location, newest: int) -> None:
         now = task.now
+        before = None if now is None else now.digest
         with self.workspace.open(location, make_parents=task.digest is not None) as target:
             change = Change(
                 id=change_id(self.point.thread_id, f"rewind {self.name}", location.path),
                 path=location.path,
-                before=None if now is None else now.digest,
+                before=before,
                 after=task.digest,
                 mode=None if now is None else now.mode,
                 seq=next_seq(after=newest),
@@ -322,10 +323,9 @@ class _Way:
             try:
                 if task.data is not None:
                     mode = task.mode if now is None or task.mode != now.mode else None
-                    expected, known = (None, None) if now is None else (now.digest, now.data)
-                    _disk.commit(target, task.data, expected, known=known, mode=mode)
-                elif now is not None:
-                    _disk.remove(target, now.digest)
+                    _disk.commit(target, task.data, before, known=None if now is None else now.data, mode=mode)
+                else:
+                    _disk.remove(target, str(before))
             except (_disk.Changed, Refused, OSError):
                 self.history.withdraw(change)
                 raise

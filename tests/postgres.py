@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
+from langgraph.store.postgres import PostgresStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,6 +111,22 @@ def postgres_url() -> str:
     if found is None:
         pytest.skip("PostgreSQL's server is not installed")
     return _shared(found)
+
+
+@contextmanager
+def open_store(url: str) -> Iterator[PostgresStore]:
+    """A store in the server's first database, with a connection of its own, as another process would have."""
+    with PostgresStore.from_conn_string(url) as store:
+        store.setup()
+        yield store
+
+
+@contextmanager
+def empty_store(url: str) -> Iterator[PostgresStore]:
+    """The same with nothing in it; much faster than a database of its own."""
+    with open_store(url) as store:
+        store.conn.execute("TRUNCATE store")  # type: ignore[union-attr]
+        yield store
 
 
 _databases = 0

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from itertools import pairwise
@@ -24,7 +24,7 @@ from langchain_filestate import _history, _shelves
 from langchain_filestate._changes import Change, change_id, next_seq, standing, trace
 from langchain_filestate._history import FileHistory, process_history
 from langchain_filestate._shelves import ROOT, Images, MemoryShelf, StoreShelf
-from tests.postgres import database, postgres_url  # noqa: F401  a fixture
+from tests.postgres import database, empty_store, open_store, postgres_url  # noqa: F401  a fixture
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,22 +35,16 @@ if TYPE_CHECKING:
 STORES = ["memory", "store", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
 
 
-@contextmanager
-def postgres_store(url: str) -> Iterator[BaseStore]:
-    from langgraph.store.postgres import PostgresStore
-
-    with PostgresStore.from_conn_string(url) as store:
-        store.setup()
-        yield store
-
-
 @pytest.fixture
 def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[..., FileHistory]]:
     """Opens the same history again and again, as several processes would."""
     kind = getattr(request, "param", "store")
     with ExitStack() as stack:
         shelf, store = MemoryShelf(), InMemoryStore()
-        url = stack.enter_context(database(request.getfixturevalue("postgres_url"))) if kind == "postgres" else ""
+        url = ""
+        if kind == "postgres":
+            url = request.getfixturevalue("postgres_url")
+            stack.enter_context(empty_store(url))
 
         def again(**options: Any) -> FileHistory:
             if kind == "memory":
@@ -62,7 +56,7 @@ def opener(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[
             if kind == "sqlite":
                 opened: BaseStore = stack.enter_context(SqliteStore.from_conn_string(str(tmp_path / "history.db")))
             else:
-                opened = stack.enter_context(postgres_store(url))
+                opened = stack.enter_context(open_store(url))
             return FileHistory(opened, **options)
 
         yield again
@@ -561,6 +555,15 @@ def test_answers_in_memory_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None
     for key in "abc":
         history.note_asked(key, {"key": key})
     assert [history.asked(key) for key in "abc"] == [[], [{"key": "b"}], [{"key": "c"}]]
+
+
+def test_over_a_size() -> None:
+    many = [change(None, b"0"), change(b"1", b"2", thread_id="k"), change(b"1", b"3"), change(b"2", b"4")]
+    sizes = {str(digest(b"1")): 10, str(digest(b"2")): 5}
+    assert _history._over(many, sizes, 15, []) == []
+    assert _history._over(many, sizes, 14, []) == many[:3]  # an image goes with the last change that has it
+    assert _history._over(many, sizes, 14, ["k"]) == [many[0], *many[2:]]
+    assert _history._over(many, sizes, 0, []) == many
 
 
 def test_images() -> None:
