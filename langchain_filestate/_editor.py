@@ -21,10 +21,9 @@ from langchain_filestate._policy import PlannedChange
 from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
-    from langchain_filestate._records import Record
     from langchain_filestate._call import Call
     from langchain_filestate._policy import Policy
-    from langchain_filestate._records import Known
+    from langchain_filestate._records import Known, Record
     from langchain_filestate._siblings import Siblings
     from langchain_filestate._workspace import Location, Workspace
 
