@@ -166,6 +166,11 @@ class _Way:
             else:
                 self._at = deeper
         except OSError as why:
+            if why.errno == errno.EINVAL and self._links < _MAX_LINKS:  # readlink(2): no link any more; look again
+                self._links += 1
+                self._todo.append(name)
+                self._mode = stat.S_IFDIR
+                return
             self._at, self._mode, self._missing = deeper, None, deeper
             self._dangling = self._expanding is not None
             self._error = None if isinstance(why, FileNotFoundError | NotADirectoryError) else why

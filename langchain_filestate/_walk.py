@@ -185,7 +185,7 @@ def _refuse_step(mode: int, why: OSError, path: str, given: str) -> NoReturn:
         ) from None
     if not stat.S_ISDIR(mode):
         refuse_parent(path, brief(given))
-    if isinstance(why, FileNotFoundError | NotADirectoryError):  # it comes and goes
+    if why.errno in {errno.ENOENT, errno.ENOTDIR, errno.ELOOP}:  # it comes and goes
         raise Refused(f"{plain(path)} is being changed by somebody else. Try again.", code="busy") from None
     refuse_error(why, brief(given))
 
