@@ -47,6 +47,8 @@ _MAX_SEARCH = 2_000  # names, and
 _MAX_SEARCHED = 100  # directories, that are looked at for suggestions
 _SUGGESTIONS = 3
 
+_IMPOSSIBLE = re.compile("[\0\ud800-\udfff]")  # in no name that this process could pass on and write down
+
 
 @dataclass(frozen=True, slots=True)
 class Location:
@@ -136,14 +138,24 @@ class Workspace:
         """
         return self._locate(file_path, self._spelled(file_path), write=write)
 
+    def at(self, path: str, *, write: bool) -> Location:
+        """Like `locate`, for a path that `locate` gave before: no `~`, no virtual root, no look-alikes.
+
+        Args:
+            path: Real and absolute, from a record or the history. If a link stands on it now, the location's path is
+                another one.
+            write: Whether it is to be changed.
+        """
+        if not os.path.isabs(path) or _IMPOSSIBLE.search(path):
+            raise _bad(f"{brief(path)} is not a real absolute path.")
+        return self._locate(path, path, write=write, exact=True)
+
     def writable(self, path: str) -> bool:
         """Tell whether a real absolute path is one that these tools may write: a regular file, or nothing yet."""
         try:
-            found = self._fence.judge(path, path, write=True)
+            return self.at(path, write=True).path == path
         except Refused:
             return False
-        clear = found.error is None and found.blocked is None and path not in self._fence.roots
-        return clear and found.path == path and (found.mode is None or stat.S_ISREG(found.mode))
 
     def _spelled(self, given: str) -> str:
         """Make a path absolute; refuse what can be no path here."""
@@ -151,7 +163,7 @@ class Workspace:
         shown = brief(given)
         if not given.strip():
             raise _bad("file_path is empty. Give the path of a file, absolute or relative to the workspace.")
-        if "\0" in given or re.search("[\ud800-\udfff]", given):
+        if _IMPOSSIBLE.search(given):
             raise _bad(f"{shown} holds a character that no file name can hold. Give the path without it.")
         if os.name == "posix" and re.match(r"[A-Za-z]:[\\/]", given):
             raise _bad(f"{shown} is a path of another system. Give a path below {plain(first)}, with / between names.")
@@ -181,7 +193,7 @@ class Workspace:
             raise _bad(f"{brief(given)} holds '..'. Give the path from the root, /, without it.")
         return path
 
-    def _locate(self, given: str, path: str, *, write: bool) -> Location:
+    def _locate(self, given: str, path: str, *, write: bool, exact: bool = False) -> Location:
         found = self._fence.judge(given, path, write=write)
         shown, mode = brief(given), found.mode
         if found.error is not None:
@@ -214,7 +226,9 @@ class Workspace:
                 f"{shown} is not a regular file but {_kind(mode)}, which these tools do not open. Use another path.",
                 code="not_a_file",
             )
-        return self._placed(given, found) if found.missing is None else self._absent(given, found, write=write)
+        if found.missing is None or exact:
+            return self._placed(given, found)
+        return self._absent(given, found, write=write)
 
     def _placed(self, given: str, found: Resolved, note: str | None = None) -> Location:
         try:

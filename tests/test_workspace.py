@@ -459,8 +459,23 @@ def test_writable(root: Path) -> None:
     ]
     assert [workspace.writable(f"{root}/{p}" if p else str(root)) for p in yes] == [True] * len(yes)
     assert [workspace.writable(f"{root}/{p}" if p else str(root)) for p in no] == [False] * len(no)
+    assert not workspace.writable("real.txt")
+    assert not workspace.writable(f"{root}/a\0b")
+
+
+def test_a_path_that_was_located_before_is_taken_as_it_is(root: Path) -> None:
     (root / f"a{NARROW}b").write_text("")
-    assert workspace.writable(f"{root}/a b")  # a rewind brings back what was there, whatever looks like it
+    (root / str(root)[1:]).mkdir(parents=True)
+    workspace = Workspace(root, virtual=True, deny=["secret/"])
+    for write in (False, True):
+        for path in (f"{root}/real.txt", f"{root}/a b", f"{root}/gone/x", f"{root}/back\\slash", f"{root}/~"):
+            location = workspace.at(path, write=write)
+            assert (location.path, location.note) == (path, None)
+            assert workspace.writable(path)
+        for path in ("real.txt", "", "~", f"{root}/secret/key", f"{root.parent}/outside.txt", f"{root}/a\ud800"):
+            with pytest.raises(Refused):
+                workspace.at(path, write=write)
+    assert workspace.at(f"{root}/link.txt", write=False).path == f"{root}/real.txt"
 
 
 @settings(max_examples=100, deadline=None)
