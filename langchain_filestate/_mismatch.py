@@ -30,6 +30,8 @@ _ENTITY = re.compile(r"&(?:#\w{1,8}|[A-Za-z]{2,31});")
 _WORD = re.compile(r"\w+")
 _WRITTEN = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _BLANK_NAMES = {" ": "space", "\t": "tab", "\r": "carriage return", "\f": "form feed", "\v": "vertical tab"}
+_FILE_ENTITY = "the file has the entity {}, old_string has the character that it stands for"
+_OLD_ENTITY = "the file has the character that the entity {} of old_string stands for"
 _QUOTED = 60  # characters of the file in one clause
 _NEAR = 40  # characters looked at where kept characters part
 
@@ -105,7 +107,7 @@ def kept(text: str, keep: re.Pattern[str]) -> list[int]:
     return [match.start() for match in keep.finditer(text)]
 
 
-def align(old: str, olds: Sequence[int], i: int, region: Region, at: int, keep: re.Pattern[str]) -> Alignment:
+def align(old: str, olds: Sequence[int], i: int, region: Region, at: int, *, keep: re.Pattern[str]) -> Alignment:
     """Walk both ways from a place where `old` and the region have the same kept character.
 
     Args:
@@ -154,7 +156,7 @@ def align(old: str, olds: Sequence[int], i: int, region: Region, at: int, keep: 
 def name(char: str) -> str:
     """Name a character for the model, by code point where it could be taken for another one."""
     if "\udc80" <= char <= "\udcff":
-        return f"the byte 0x{ord(char) - 0xDC00:02x}, which is no text,"
+        return f"the byte 0x{ord(char) - 0xDC00:02x} (no text)"
     known = {"\n": "a line break", "\t": "a tab", " ": "a space", "": "nothing"}.get(char)
     return known or f"U+{ord(char):04X} {unicodedata.name(char, 'without a name')}"
 
@@ -179,7 +181,7 @@ def _lead(old: str, there: str, end: int) -> tuple[str, int]:
     """The part of the file's gap that the gap before the text's first kept character has to match, and its place."""
     parts = there.split("\n")
     parts = parts[max(0, len(parts) - 1 - old.count("\n")) :]
-    first = old.split("\n")[0]
+    first = old.partition("\n")[0]
     if parts[0].endswith(first) or not _BLANK.match(first):
         parts[0] = parts[0][max(0, len(parts[0]) - len(first)) :]
     cut = "\n".join(parts)
@@ -189,7 +191,7 @@ def _lead(old: str, there: str, end: int) -> tuple[str, int]:
 def _trail(old: str, there: str) -> str:
     """The part of the file's gap that the gap after the text's last kept character has to match."""
     parts = there.split("\n")[: old.count("\n") + 1]
-    last = old.split("\n")[-1]
+    last = old.rpartition("\n")[2]
     if len(parts) == old.count("\n") + 1 and (parts[-1].startswith(last) or not _BLANK.match(last)):
         parts[-1] = parts[-1][: len(last)]
     return "\n".join(parts)
@@ -255,7 +257,7 @@ def _lines(mine: int, theirs: int, line: int, column: int, *, at_end: bool) -> D
         if theirs:
             clause = f"the file ends there, with {_count(mine - theirs, 'line break')} less than old_string at its end"
         else:
-            clause = f"the file ends there and has no final newline: leave out the line break at the end of old_string"
+            clause = "the file ends there and has no final newline: leave out the line break at the end of old_string"
     elif not mine:
         clause = f"line {line} ends before column {column} in the file, where old_string goes on in the same line"
     elif not theirs:
@@ -291,13 +293,21 @@ def _before(old: str, i: int, region: Region, at: int) -> Difference:
     same = _common(mine[::-1], theirs[::-1])
     line, column = region.place(at - same)
     a, b = mine[: len(mine) - same], theirs[: len(theirs) - same]
-    if a[-4:-1] == b[-4:-1] and not (a[-1:] + b[-1:]).isascii():
+    for longer, shorter, clause in ((b, a, _FILE_ENTITY), (a, b, _OLD_ENTITY)):
+        for entity in _ENTITY.findall(longer):
+            if longer.endswith(entity) and shorter.endswith(html.unescape(entity)):
+                where = f"in line {line}, before column {column},"
+                return Difference("characters", line, f"{where} {clause.format(entity)}")
+    if b[-4:-1].endswith(a[-4:-1]) and _confusable(a[-1:], b[-1:]):
         return _characters(a[-1:], b[-1:], line, column - 1)
     line, column = region.place(at)
     begin = region.text.rfind("\n", 0, at) + 1
     quoted = _text.show(region.text[max(begin, at - _QUOTED) : at]).strip()
-    there = f"the file has `{quoted}` there" if quoted else "the line begins there in the file"
-    return Difference("other", line, f"old_string differs before line {line}, column {column}: {there}")
+    if quoted:
+        clause = f"old_string begins otherwise: before line {line}, column {column}, the file has `{quoted}`"
+    else:
+        clause = f"old_string begins otherwise: only the rest of it is there, from line {line}, column {column}, on"
+    return Difference("other", line, clause)
 
 
 def _parting(old: str, i: int, region: Region, at: int) -> Difference:
@@ -315,13 +325,11 @@ def _parting(old: str, i: int, region: Region, at: int) -> Difference:
             clause = f"{where} the file has {name(char)} itself, old_string has {written} as two characters"
             return Difference("characters", line, clause)
     if entity := _entity(region.text, at, old, i):
-        clause = f"{where} the file has the entity {entity}, old_string has the character that it stands for"
-        return Difference("characters", line, clause)
+        return Difference("characters", line, f"{where} {_FILE_ENTITY.format(entity)}")
     if entity := _entity(old, i, region.text, at):
-        clause = f"{where} the file has the character that the entity {entity} of old_string stands for"
-        return Difference("characters", line, clause)
+        return Difference("characters", line, f"{where} {_OLD_ENTITY.format(entity)}")
     if region.last and not b.strip():
-        return Difference("other", line, f"the file ends after line {line}, column {column - 1}, where old_string goes on")
+        return Difference("other", line, f"the file ends at line {line}, column {column}, where old_string goes on")
     breaks = [text[: len(text) - len(text.lstrip())].count("\n") for text in (a, b)]
     if breaks[0] != breaks[1] and 0 in breaks:
         return _lines(*breaks, line, column, at_end=False)
@@ -329,12 +337,17 @@ def _parting(old: str, i: int, region: Region, at: int) -> Difference:
         for far in range(1, 4):
             if (form := _form(a[:end], b[:far], line, column)) is not None:
                 return form
-    if a[1:4] == b[1:4] and not (a[:1] + b[:1]).isascii():
+    if b[1:4].startswith(a[1:4]) and _confusable(a[:1], b[:1]):
         return _characters(a[:1], b[:1], line, column)
     at += len(b) - len(b.lstrip())
     line, column = region.place(at)
     quoted = _text.show(region.text[at : at + _QUOTED]).split("\n")[0]
     return Difference("other", line, f"from line {line}, column {column}, on the file has `{quoted}`")
+
+
+def _confusable(a: str, b: str) -> bool:
+    """Whether one character in the place of another (or of none) is better named than shown."""
+    return not (a + b).isascii() and {unicodedata.category(char) for char in a + b} != {"Lo"}
 
 
 def _entity(text: str, at: int, other: str, there: int) -> str:

@@ -3,13 +3,14 @@ r"""Why a text was not found in a file: the nearest place, and exactly what diff
 Nothing found here is ever used for a replacement; it is told to the model, which sends the edit again. In this order:
 
 1. The text with other line endings, and the new text that already stands where the old one was.
-2. The text as it would be without one well-known slip: a copied line-number gutter, escapes or entities taken the wrong
-   way, composed or decomposed letters, a final newline that the file does not have. Each costs one `find`.
-3. Its *skeleton*, without blanks, quotes, dashes and backslashes, in lower case, in the skeleton of the file: `bytes.translate`
-   makes it at the speed of copying. In text that is mostly ASCII the skeleton has no other characters, so all look-alikes
-   fold; in other scripts they are kept. The same skeleton means that only such things differ.
-4. Short pieces of the skeleton, spread evenly, each at its first few places in the file: where most of them fall together
-   in order is the nearest place, and the walk from there shows where it goes another way.
+2. The text as it would be without one well-known slip: a copied line-number gutter, escapes or entities taken the
+   wrong way, composed or decomposed letters, a final newline that the file does not have. Each costs one `find`.
+3. Its *skeleton*, without blanks, quotes, dashes and backslashes, in lower case, in the skeleton of the file:
+   `bytes.translate` makes it at the speed of copying. In text that is mostly ASCII the skeleton has no other
+   characters, so all look-alikes fold; in other scripts they are kept. Where skeletons are equal, only such things
+   differ.
+4. Short pieces of the skeleton, spread evenly, each at its first few places in the file: where most of them fall
+   together in order is the nearest place, and the walk from there shows where it goes another way.
 
 Work is bounded by counts, never by the clock, and nothing is quadratic in the file: the first 32 MB of the file are
 looked at, up to 20,000 characters of the text, some forty searches, ten places. 10 MB take about a tenth of a second.
@@ -18,15 +19,13 @@ What is said stays below 1,000 characters.
 
 from __future__ import annotations
 
-import html
 import re
-import unicodedata
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from langchain_filestate import _mismatch, _text
+from langchain_filestate import _mismatch, _slips, _text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,7 +37,9 @@ _FILE_LIMIT = 32_000_000
 _TEXT_LIMIT = 20_000
 _WALK_LIMIT = 40_000  # characters walked in all to choose among places
 _PLACES = 10
-_SEEDS = ((12, 4, 32), (8, 2, 8))  # pieces of the skeleton: how many, at least, at most characters each
+_SEEDS = 8
+_SEED_SIZES = (32, 8)  # at most; the second only where the first is longer
+_SEED_LEAST = 4
 _SEED_PLACES = 8
 _SAID = 990
 _LINE = 120  # characters of one quoted line
@@ -49,9 +50,6 @@ _SURE = 12  # characters of new text that do not stand somewhere by chance
 _LOWER = bytes.maketrans(bytes(range(65, 91)), bytes(range(97, 123)))
 _FOLDED = bytes(range(33)) + b"\"'`-\\\x7f"
 _CHUNK = 1 << 16
-
-_GUTTER = re.compile(r"[ \t]*(\d{1,7})(?:\t|→|\||: ?)")
-_BAD_BYTE = re.compile(r"\\x([89a-f][0-9a-f])")
 
 
 class _Form(NamedTuple):
@@ -78,11 +76,11 @@ def near_miss(data: bytes, fmt: Format, old: str, new: str) -> tuple[str, tuple[
         Sentences for the model, below 1,000 characters, that quote the file but never `old`; and the lines, from 1,
         where the text nearly matched.
     """
-    file = _File.read(data, fmt)
+    file = _File(data, fmt)
     if not file.body:
         return "The file is empty.", ()
     wanted = old.replace("\r\n", "\n")
-    said = _known(file, old, wanted, new) or _nearest(file, wanted, new)
+    said = _known(file, old, wanted) or _nearest(file, wanted, new)
     if said is None:
         rest = "" if file.whole else f" Only its first {_FILE_LIMIT // 1_000_000} MB were compared."
         said = f"Nothing in the file is similar to it.{rest} Read the file and copy the text from there exactly.", ()
@@ -93,33 +91,59 @@ def near_miss(data: bytes, fmt: Format, old: str, new: str) -> tuple[str, tuple[
 # ---- the file and its skeleton --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
 class _File:
-    """A file's text as UTF-8 with LF, where all encodings look alike; lines and columns are those of the file."""
+    """A file's text as UTF-8, where all encodings look alike; lines and columns are those of the file."""
 
-    body: bytes
-    whole: bool
-
-    @classmethod
-    def read(cls, data: bytes, fmt: Format) -> _File:
+    def __init__(self, data: bytes, fmt: Format) -> None:
         body = data[len(fmt.bom) : len(fmt.bom) + _FILE_LIMIT]
+        self._errors = fmt.errors  # what is no text comes and goes as it does in the file's own encoding
         if fmt.encoding != "utf-8":
             body = _text.decode(body, fmt).encode("utf-8", fmt.errors)
-        if b"\r" in body:
-            body = body.replace(b"\r\n", b"\n")
-        return cls(body, len(data) - len(fmt.bom) <= _FILE_LIMIT)
+        self.body = body
+        self._crlf = b"\r\n" in body
+        self.whole = len(data) - len(fmt.bom) <= _FILE_LIMIT
+        self._last = (0, 1, 1)  # a place that is known: offset, line, column
 
-    def find(self, text: str) -> int:
-        """Offset of `text`, -1 if it is not there; lone surrogates stand for bytes that are no text."""
-        return self.body.find(text.encode("utf-8", "surrogateescape")) if text else -1
+    def find(self, text: str, start: int = 0) -> int:
+        """Offset of `text` with all LF or all CRLF, -1 if it is not there.
+
+        Lone surrogates stand for bytes that are no text.
+        """
+        needle = text.encode("utf-8", "surrogateescape")
+        at = self.body.find(needle, start) if needle else -1
+        if at < 0 and self._crlf and b"\n" in needle:
+            at = self.body.find(needle.replace(b"\n", b"\r\n"), start)
+        return at
 
     def once(self, text: str) -> int:
         """Offset of `text` if it is there exactly once, else -1."""
         at = self.find(text)
-        return at if at >= 0 and self.body.find(text.encode("utf-8", "surrogateescape"), at + 1) < 0 else -1
+        return at if at < 0 or self.find(text, at + 1) < 0 else -1
+
+    def at_end(self, text: str) -> int:
+        """Offset of `text` if the file ends with it, else -1."""
+        needle = text.encode("utf-8", "surrogateescape")
+        for end in (needle, needle.replace(b"\n", b"\r\n")):
+            if self.whole and end and self.body.endswith(end):
+                return len(self.body) - len(end)
+        return -1
+
+    def text(self, start: int, end: int) -> str:
+        """Text between two offsets, with LF."""
+        return self.body[start:end].decode("utf-8", self._errors).replace("\r\n", "\n")
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Line and column at a byte offset, from 1; cheap if the offsets asked for ascend."""
+        known, line, column = self._last if self._last[0] <= offset else (0, 1, 1)
+        if more := self.body.count(b"\n", known, offset):
+            line, column = line + more, 1
+            known = self.body.rfind(b"\n", known, offset) + 1
+        column += len(self.text(known, offset))
+        self._last = offset, line, column
+        return line, column
 
     def line(self, offset: int) -> int:
-        return self.body.count(b"\n", 0, offset) + 1
+        return self.place(offset)[0]
 
     def region(self, start: int, end: int) -> tuple[_mismatch.Region, int]:
         """The text around `start`..`end`, cut between characters, and the byte offset where it begins."""
@@ -128,10 +152,8 @@ class _File:
             start -= 1
         while end < len(self.body) and 0x80 <= self.body[end] < 0xC0:  # noqa: PLR2004
             end += 1
-        begin = self.body.rfind(b"\n", 0, start) + 1
-        column = len(_text.decode(self.body[begin:start], _text.UTF8)) + 1
-        text = _text.decode(self.body[start:end], _text.UTF8)
-        return _mismatch.Region(text, self.line(start), column, last=self.whole and end == len(self.body)), start
+        text = self.text(start, end)
+        return _mismatch.Region(text, *self.place(start), last=self.whole and end == len(self.body)), start
 
 
 class _Skeleton:
@@ -167,105 +189,26 @@ class _Skeleton:
         return low
 
 
-# ---- slips that have a name -----------------------------------------------------------------------------------------
+# ---- the whole text, but for one slip -------------------------------------------------------------------------------
 
 
-def _known(file: _File, old: str, wanted: str, new: str) -> tuple[str, tuple[int, ...]] | None:
+def _known(file: _File, old: str, wanted: str) -> tuple[str, tuple[int, ...]] | None:
     """What is to be said if the whole text is there but for one well-known slip."""
-    if wanted != old and (at := file.find(wanted)) >= 0:
-        line = file.line(at)
-        return (
-            f"It is there in line {line}, but with other line endings: old_string has CRLF (\\r\\n) where the file has LF. "
-            f"Give line breaks as \\n, which match both.",
-            (line,),
-        )
-    bare = _without_gutter(wanted)
-    if bare is not None and (at := file.find(bare)) >= 0:
-        line = file.line(at)
-        return f"{_GUTTER_HINT} Without it the text is in line {line}.", (line,)
-    for text, hint in _slips(wanted):
-        if text != wanted and (at := file.find(text)) >= 0:
+    bare = _slips.without_gutter(wanted)
+    tries = [
+        (wanted if wanted != old else "", _slips.LINE_ENDINGS),
+        (bare or "", _slips.GUTTER + " Without it the text is there in line {line}."),
+    ]
+    plain = _slips.unaffected(wanted)
+    possible = _slips.slips(wanted) if file.find(plain) >= 0 or len(plain) < _SURE else ()
+    for text, hint in (*tries, *possible):
+        if text != old and (at := file.find(text)) >= 0:
             line = file.line(at)
             return hint.format(line=line), (line,)
-    end = wanted.rstrip("\n")
-    if end and end != wanted and file.whole and file.body.endswith(end.encode("utf-8", "surrogateescape")):
-        line = file.line(len(file.body) - len(end.encode("utf-8", "surrogateescape")))
-        return (
-            f"It is there in line {line}, at the very end, but the file has no final newline: leave the line break at the "
-            f"end of old_string out.",
-            (line,),
-        )
+    if wanted.endswith("\n") and (at := file.at_end(wanted.rstrip("\n"))) >= 0:
+        line = file.line(at)
+        return _slips.FINAL_NEWLINE.format(line=line), (line,)
     return None
-
-
-_GUTTER_HINT = (
-    "old_string holds line numbers: the gutter (number and tab) that read_file and `cat -n` print before each line is no "
-    "part of the file. Leave it out of old_string and of new_string."
-)
-
-
-def _without_gutter(text: str) -> str | None:
-    """The text without a line-number gutter, None if it has none: on each line but perhaps the first, counting up."""
-    lines = text.split("\n")
-    marks = [_GUTTER.match(line) for line in lines]
-    numbers = [int(mark[1]) - n for n, mark in enumerate(marks) if mark]
-    missing = [n for n, (line, mark) in enumerate(zip(lines, marks, strict=True)) if line and not mark and n]
-    if not numbers or missing or len(set(numbers)) > 1:
-        return None
-    return "\n".join(line[mark.end() :] if mark else line for line, mark in zip(lines, marks, strict=True))
-
-
-def _slips(text: str) -> Iterator[tuple[str, str]]:
-    """The text as it would be without a slip, and what to say if that is in the file."""
-    there = "It is there in line {line}, but "
-    if "\\" in text:
-        taken = {"n": "\n", "t": "\t", "r": "\r"}
-        yield (
-            re.sub(r"\\([nt])", lambda m: taken[m[1]], text),
-            there + "the file has the line break or tab itself where old_string has \\n or \\t as two characters.",
-        )
-        yield (
-            re.sub(r"\\([\"'`])", r"\1", text),
-            there + "without the backslash that old_string has before quotes.",
-        )
-        yield (
-            re.sub(r"\\([ntr\"'`\\/$])", lambda m: taken.get(m[1], m[1]), text),
-            there + "the file has the characters themselves where old_string has escapes (a backslash and a character).",
-        )
-        yield text.replace("\\", "\\\\"), there + "the file has two backslashes where old_string has one."
-        yield (
-            _BAD_BYTE.sub(lambda m: chr(0xDC00 + int(m[1], 16)), text),
-            there + "the \\x escapes stand for bytes that are no text and cannot be matched. Choose text beside them.",
-        )
-    for char, written in (("\n", "\\n"), ("\t", "\\t")):
-        yield text.replace(char, written), there + f"the file has {written} as two characters where old_string has " + (
-            "a line break." if char == "\n" else "a tab."
-        )
-    yield (
-        text.replace("\n", "\\n").replace("\t", "\\t").replace('"', '\\"'),
-        there + "written with escapes (\\n, \\t or \\\" as two characters), as in a string literal.",
-    )
-    yield re.sub(r"([\"'])", r"\\\1", text), there + "the file has a backslash before the quotes."
-    yield text.replace('"', '\\"'), there + "the file has a backslash before the double quotes."
-    yield (
-        html.unescape(text),
-        there + "the file has the characters themselves where old_string has entities such as &amp;.",
-    )
-    for quote in (False, True):
-        yield (
-            html.escape(text, quote=quote),
-            there + "the file has entities such as &amp; where old_string has the characters themselves.",
-        )
-    yield (
-        unicodedata.normalize("NFC", text),
-        there + "the file's accented letters are composed (NFC), those of old_string decomposed (NFD).",
-    )
-    yield (
-        unicodedata.normalize("NFD", text),
-        there + "the file's accented letters are decomposed (NFD), those of old_string composed (NFC).",
-    )
-    yield text.replace("\n", "\r"), there + "the file separates these lines by a lone CR, which is no line ending here."
-    yield text.lstrip("\ufeff"), there + "without the byte order mark (U+FEFF) that old_string begins with."
 
 
 # ---- the nearest place ----------------------------------------------------------------------------------------------
@@ -292,9 +235,11 @@ class _Place:
 
     def quote(self) -> str:
         """A few lines from the first difference on, as `read_file` prints them, long ones cut."""
-        region, first = self.region, min((difference.line for difference in self.alignment.differences), default=self.first)
+        region = self.region
+        first = min((difference.line for difference in self.alignment.differences), default=self.first)
+        last = self.last if self.alignment.complete else region.place(max(0, len(region.text) - 1))[0]
         quoted = []
-        for number in range(first, min(first + _LINES, self.last + 1)):
+        for number in range(first, min(first + _LINES, last + 1)):
             line = self.line(number)
             begin = 0
             if number == self.first and len(line) > _LINE:  # perhaps a line of megabytes
@@ -307,29 +252,36 @@ class _Place:
 
 def _nearest(file: _File, wanted: str, new: str) -> tuple[str, tuple[int, ...]] | None:
     """What is to be said of the new text, if it stands there, or of the place that is most like the text."""
-    bare = _without_gutter(wanted)
+    bare = _slips.without_gutter(wanted)
     found = _places(file, (wanted if bare is None else bare)[:_TEXT_LIMIT])
     place = found[0] if found else None
     hint = ""
-    if place and bare is not None and not _GUTTER.match(place.line(place.first)):
-        hint = f"{_GUTTER_HINT} "
+    if place and bare is not None and not _slips.has_gutter(place.line(place.first)):
+        hint = f"{_slips.GUTTER} "
     there = file.once(new.replace("\r\n", "\n"))
     if there >= 0:
         applied = file.line(there)
         same = place is not None and place.first <= applied + new.count("\n") and applied <= place.last
         whole = place is not None and place.alignment.complete
-        if len(new) >= _SURE and (same or not whole) or (same and whole and 2 * len(new) > len(wanted)):
-            stands = f"new_string already stands in the file, in line {applied}: this change seems to be already applied."
+        if (len(new) >= _SURE and (same or not whole)) or (same and whole and 2 * len(new) > len(wanted)):
+            stands = f"new_string already stands in the file, in line {applied}: this change seems already applied."
             if same or place is None:
                 return stands, (applied,)
             hint = f"{stands} Otherwise: {hint}"
     if place is None:
         return None
     first, last = place.first, place.last
+    differences = place.alignment.differences
+    if not differences:  # beyond what was walked, or the text has CRLF where the file has both kinds
+        if len(wanted) > _TEXT_LIMIT:
+            return f"Its first {_TEXT_LIMIT} characters are there, from line {first} on, but not what follows.", (
+                first,
+            )
+        return _slips.LINE_ENDINGS.format(line=first), (first,)
     where = f"line {first}" if first == last else f"lines {first}-{last}"
     others = sorted({other.first for other in found[1:4]} - {first})
     also = f" (also similar: line{'s' if len(others) > 1 else ''} {', '.join(map(str, others))})" if others else ""
-    text = f"{hint}The nearest place is {where}{also}: {_clauses(place.alignment.differences)}. The file has there:\n"
+    text = f"{hint}The nearest place is {where}{also}: {_clauses(differences)}. The file has there:\n"
     return text + place.quote(), tuple(sorted({first, *others}))
 
 
@@ -346,24 +298,23 @@ def _places(file: _File, old: str) -> list[_Place]:
         offset = skeleton.offset(at)
         before, after = olds[i], len(old) - olds[i]
         region, begin = file.region(offset - 2 * before - 400, offset + 4 * after + 400)
-        here = len(_text.decode(file.body[begin:offset], _text.UTF8))
-        return _Place(region, _mismatch.align(old, olds, i, region, here, form.keep))
+        here = len(file.text(begin, offset))
+        return _Place(region, _mismatch.align(old, olds, i, region, here, keep=form.keep))
 
     limit = max(1, min(_PLACES, _WALK_LIMIT // len(olds)))
     whole = [beside(0, at) for at in skeleton.places("".join(letters).encode(), limit)]
     if whole:
         return sorted(whole, key=lambda place: len(place.alignment.differences))
-    for count, least, most in _SEEDS:
-        seed = _seed(skeleton, letters, count, max(least, min(most, len(letters) // 4)))
-        if seed:
+    for size in sorted({max(_SEED_LEAST, min(most, len(letters) // 4)) for most in _SEED_SIZES}, reverse=True):
+        if seed := _seed(skeleton, letters, size):
             return [beside(*seed)]
     return []
 
 
-def _seed(skeleton: _Skeleton, letters: Sequence[str], count: int, size: int) -> tuple[int, int] | None:
+def _seed(skeleton: _Skeleton, letters: Sequence[str], size: int) -> tuple[int, int] | None:
     """The index in `letters` and the place in the skeleton where a walk along the nearest place begins."""
     spread = max(0, len(letters) - size)
-    indices = sorted({spread * n // max(1, count - 1) for n in range(count)})
+    indices = sorted({spread * n // (_SEEDS - 1) for n in range(_SEEDS)})
     hits: list[tuple[int, int, int, int]] = []  # diagonal, index, place, how many places this piece has
     widths = [0]
     for letter in letters:
@@ -380,7 +331,8 @@ def _seed(skeleton: _Skeleton, letters: Sequence[str], count: int, size: int) ->
         value = (len({hit[1] for hit in near}), sum(1 / hit[3] for hit in near))
         if value > score:
             best, score = near, value
-    if score[0] < max(2, len(indices) // 3) and score[0] < len(indices):
+    found = {i + n for _, i, *_ in best for n in range(size)}
+    if score[0] < max(2, len(indices) // 3) and 2 * len(found) < len(letters):
         return None
     _, i, at, _ = min(best, key=lambda hit: (hit[1], hit[2]))
     return i, at
@@ -402,7 +354,7 @@ def _clauses(differences: Sequence[Difference]) -> str:
         else:
             said += [difference.clause for difference in indents[:2]]
             if len(indents) > 2:  # noqa: PLR2004  the two that were said
-                said.append(f"{len(indents) - 2} further lines up to line {indents[-1].line} are indented otherwise too")
+                said.append(f"{len(indents) - 2} more lines up to line {indents[-1].line} are indented otherwise too")
     else:
         rest = list(differences)
     said += [difference.clause for difference in rest[:_CLAUSES]]
