@@ -68,6 +68,7 @@ class Call:
         checkpoint_id: The checkpoint that the step started from; None outside a graph.
         message_id: Id of the assistant message with the call; None outside a graph: then nothing is a replay.
         call_id: Id of the tool call; None if it was called without one.
+        identity: The same, made unique in its message: some providers give every call one id.
         place: Where it stands among the calls of its message; None outside a graph.
         earlier: Index and `file_path` of earlier calls of the message.
         ask: Asks a person; None if nobody is to be asked.
@@ -84,6 +85,7 @@ class Call:
     checkpoint_id: str | None = None
     message_id: str | None = None
     call_id: str | None = None
+    identity: str | None = None
     place: Place | None = None
     earlier: tuple[tuple[int, str], ...] = ()
     ask: Ask | None = None

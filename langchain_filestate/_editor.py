@@ -290,7 +290,9 @@ class Editor:
         )
 
     def _change_id(self, call: Call) -> str:
-        return self.history.change_id(call.thread_id, call.message_id, call.call_id)
+        if call.message_id is None or call.identity is None:
+            return ""  # nothing is a replay
+        return self.history.change_id(call.thread_id, call.message_id, call.identity)
 
     def _after_write(self, call: Call, change: Change, after: bytes, target: _disk.Target) -> Formatted:
         """Run the hook; what it changed is a second change."""
@@ -325,9 +327,8 @@ class Editor:
         self, call: Call, op: Operation, location: Location, snapshot: _disk.Snapshot | None
     ) -> Outcome | None:
         """The same answer again if this very call has been carried out before; None if it is to be carried out."""
-        if call.message_id is None or call.call_id is None:
-            return None
-        change = self.history.find(self._change_id(call), call.thread_id)
+        name = self._change_id(call)
+        change = self.history.find(name, call.thread_id) if name else None
         if change is None or change.path != location.path:
             return None
         effect = self.history.effect(change, snapshot.digest if snapshot else None)

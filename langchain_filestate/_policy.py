@@ -25,7 +25,7 @@ class Limits:
         max_chars: Characters of file text in one result.
         max_line_chars: Characters shown of one line in a view of several lines.
         max_file_bytes: Largest file that is edited or overwritten; reading has no such bound.
-        max_history_bytes: Largest before-image that the history keeps.
+        max_history_bytes: Largest before-image that the toolkit's own history keeps; one that is given has its own.
         max_notice_lines: Lines of diff in one notice about outside changes, for all files together.
         max_diff_lines: Lines of diff in a refusal or a description for approval.
         wait_seconds: How long a call waits for an earlier call of the same message on the same file.
@@ -35,7 +35,7 @@ class Limits:
     max_chars: int = 100_000
     max_line_chars: int = 2000
     max_file_bytes: int = 256 * 1024 * 1024
-    max_history_bytes: int = 32 * 1024 * 1024
+    max_history_bytes: int = 64 * 1024 * 1024
     max_notice_lines: int = 60
     max_diff_lines: int = 60
     wait_seconds: float = 10.0

@@ -10,26 +10,35 @@ import secrets
 import threading
 from abc import abstractmethod
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.messages import ToolMessage
 from langchain_core.runnables import run_in_executor
-from langchain_core.tools import BaseTool, BaseToolkit, InjectedToolArg
-from langgraph.config import get_config
+from langchain_core.tools import BaseTool, BaseToolkit
 from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command
-from pydantic import BaseModel, Field, PrivateAttr, ValidationError
+from pydantic import PrivateAttr, ValidationError
 
 from langchain_filestate import _disk, _rewind, _text
 from langchain_filestate._approval import Asker, describe
+from langchain_filestate._arguments import (
+    Arguments,
+    EditFileArguments,
+    EditNotebookArguments,
+    MultiEditArguments,
+    ReadFileArguments,
+    WriteFileArguments,
+)
 from langchain_filestate._call import Answer, Call
 from langchain_filestate._editor import Editor
-from langchain_filestate._history import FileHistory, next_seq, process_history
+from langchain_filestate._history import MAX_IMAGE_BYTES, FileHistory, next_seq, process_history
 from langchain_filestate._outcomes import refusal
 from langchain_filestate._planning import Edit, NotebookEdit, Write
 from langchain_filestate._policy import AfterWrite, Approve, BeforeWrite, Limits, Policy, RequireRead
 from langchain_filestate._reading import Read
 from langchain_filestate._records import Record, State, View, merge_records
+from langchain_filestate._running import SCRATCHPAD, Spot, in_graph, running_config, wrong
+from langchain_filestate._running import spot as find_spot
 from langchain_filestate._siblings import Place, Siblings
 from langchain_filestate._workspace import Workspace
 from langchain_filestate.errors import Refused, WiringError
@@ -48,84 +57,14 @@ if TYPE_CHECKING:
 
 DEFAULT_AGENT = "main"
 
-# LangGraph has no public name for these: what a running node's configuration holds.
-_READ = "__pregel_read"
-_SCRATCHPAD = "__pregel_scratchpad"
-
 _siblings = Siblings()
-
-
-class _Arguments(BaseModel):
-    runtime: Annotated[Any, InjectedToolArg] = None
-    file_path: str = Field(description="Path of the file: absolute, or relative to the working root.")
-
-
-class ReadFileArguments(_Arguments):
-    """Arguments of `read_file`."""
-
-    offset: int = Field(
-        default=1, description="First line to show, counted from 1. A negative number counts from the end."
-    )
-    limit: int | None = Field(
-        default=None, description="How many lines to show. Leave it out to read on as far as one result allows."
-    )
-    column: int = Field(
-        default=1, description="First character of the first line, from 1: to go on inside a very long line."
-    )
-
-
-class EditFileArguments(_Arguments):
-    """Arguments of `edit_file`."""
-
-    old_string: str = Field(
-        description="The text to replace, exactly as it is in the file, without the line-number gutter."
-    )
-    new_string: str = Field(description="The text to put in its place, verbatim.")
-    replace_all: bool = Field(default=False, description="Replace every match instead of exactly one.")
-
-
-class OneEdit(BaseModel):
-    """One replacement of `multi_edit`."""
-
-    old_string: str = Field(description="The text to replace, exactly as it is in the file now.")
-    new_string: str = Field(description="The text to put in its place, verbatim.")
-    replace_all: bool = Field(default=False, description="Replace every match instead of exactly one.")
-
-
-class MultiEditArguments(_Arguments):
-    """Arguments of `multi_edit`."""
-
-    edits: list[OneEdit] = Field(
-        min_length=1, description="The replacements; all are matched against the file as it is now."
-    )
-
-
-class WriteFileArguments(_Arguments):
-    """Arguments of `write_file`."""
-
-    content: str = Field(description="The whole new text of the file, verbatim.")
-
-
-class EditNotebookArguments(_Arguments):
-    """Arguments of `edit_notebook`."""
-
-    cell_id: str | None = Field(
-        default=None,
-        description="Id of the cell as read_file shows it, or cell-N (from 0). For an insert: the cell to insert "
-        "after; leave it out to insert at the top.",
-    )
-    new_source: str = Field(default="", description="The cell's new text; not used for a delete.")
-    cell_type: Literal["code", "markdown", "raw"] | None = Field(
-        default=None, description="Type of the cell; left out, it stays as it is (an inserted cell: code)."
-    )
-    edit_mode: Literal["replace", "insert", "delete"] = Field(default="replace", description="What to do.")
 
 
 class FileTool(BaseTool):
     """What the tools share: who calls, and what comes back."""
 
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
-    args_schema: type[_Arguments]
+    args_schema: type[Arguments]
     _toolkit: FileToolkit = PrivateAttr()
 
     def __init__(self, toolkit: FileToolkit, **kwargs: Any) -> None:
@@ -141,32 +80,28 @@ class FileTool(BaseTool):
             args, kwargs = super()._to_args_and_kwargs(tool_input, tool_call_id)
         except ValidationError as error:
             given = tool_input if isinstance(tool_input, dict) else {}
-            args, kwargs = (), {"runtime": given.get("runtime"), "wrong": (_wrong(error), given.get("file_path"))}
+            args, kwargs = (), {"runtime": given.get("runtime"), "refused": wrong(error)}
         if args:  # a bare string, which LangChain takes for the first argument
-            args, kwargs = (), {"wrong": (Refused("Give the arguments by name.", code="bad_arguments"), None)}
+            args, kwargs = (), {"refused": Refused("Give the arguments by name.", code="bad_arguments")}
         return args, {**kwargs, "call_id": tool_call_id}
 
     def _run(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
         runtime, call_id = arguments.pop("runtime", None), arguments.pop("call_id", None)
-        wrong = arguments.pop("wrong", None)
+        refused = arguments.pop("refused", None)
         toolkit = self._toolkit
-        call = toolkit.call(self.name, call_id, runtime)
-        if wrong is not None:
-            outcome = refusal(wrong[0], wrong[1] if isinstance(wrong[1], str) else "")
-        else:
-            outcome = toolkit.editor.run(call, self.operation(arguments))
+        spot = Spot() if runtime is None else find_spot(runtime.state, call_id, self.name, arguments, TOOL_NAMES)
+        call = toolkit.call(self.name, call_id, runtime, spot)
+        outcome = refusal(refused, "") if refused else toolkit.editor.run(call, self.operation(arguments))
         artifact = outcome.result.model_dump()
         records = {outcome.path: outcome.record.to_state()} if outcome.path and outcome.record else {}
-        refused = outcome.result.kind == "failure"
         if runtime is None:
             if records:
                 toolkit.book(call.agent, records)
-            if refused and call_id is not None:
+            if outcome.result.kind == "failure" and call_id is not None:
                 return self._message(outcome, artifact, call), artifact
             return outcome.content, artifact
         update: dict[str, Any] = update_of(call.agent, records) if records else {}
-        key, _ = _conversation(runtime.state, call_id)
-        update[key] = [self._message(outcome, artifact, call)]
+        update[spot.key] = [self._message(outcome, artifact, call)]
         return Command(update=update), artifact
 
     def _message(self, outcome: Outcome, artifact: dict[str, Any], call: Call) -> ToolMessage:
@@ -194,7 +129,7 @@ class ReadFileTool(FileTool):
         "Notebooks are shown as cells, images and PDFs as such. A file must be read before it can be edited or "
         "overwritten; after an edit of yours it need not be read again."
     )
-    args_schema: type[_Arguments] = ReadFileArguments
+    args_schema: type[Arguments] = ReadFileArguments
 
     def operation(self, arguments: Mapping[str, Any]) -> Read:
         """As for every tool."""
@@ -211,7 +146,7 @@ class EditFileTool(FileTool):
         "replace_all. Nothing else in the file changes. An empty old_string creates a file that does not exist yet. "
         "Prefer this over write_file for existing files; no need to read the file again afterwards."
     )
-    args_schema: type[_Arguments] = EditFileArguments
+    args_schema: type[Arguments] = EditFileArguments
 
     def operation(self, arguments: Mapping[str, Any]) -> Edit:
         """As for every tool."""
@@ -228,7 +163,7 @@ class MultiEditTool(FileTool):
         "only (or replace_all), in the file as it is now: no edit sees what another one puts in, and they must not "
         "overlap. Either all are made or none."
     )
-    args_schema: type[_Arguments] = MultiEditArguments
+    args_schema: type[Arguments] = MultiEditArguments
 
     def operation(self, arguments: Mapping[str, Any]) -> Edit:
         """As for every tool."""
@@ -245,7 +180,7 @@ class WriteFileTool(FileTool):
         "all of its current text has been read and is still in the conversation. Give the complete text: placeholders "
         "for text that is left out are refused. To change a part of a file use edit_file."
     )
-    args_schema: type[_Arguments] = WriteFileArguments
+    args_schema: type[Arguments] = WriteFileArguments
 
     def operation(self, arguments: Mapping[str, Any]) -> Write:
         """As for every tool."""
@@ -261,7 +196,7 @@ class EditNotebookTool(FileTool):
         "cell_id (without cell_id: at the top), or delete it. Outputs of a code cell whose text changes are cleared; "
         "other cells stay as they are."
     )
-    args_schema: type[_Arguments] = EditNotebookArguments
+    args_schema: type[Arguments] = EditNotebookArguments
 
     def operation(self, arguments: Mapping[str, Any]) -> NotebookEdit:
         """As for every tool."""
@@ -346,7 +281,10 @@ class FileToolkit(BaseToolkit):
         )
         workspace = Workspace(root, extra_roots=extra_roots, deny=deny, read_only=read_only, virtual=virtual)
         self._agent = agent
-        self._editor = Editor(workspace, history or process_history(), policy, _siblings)
+        if history is None:
+            limit = policy.limits.max_history_bytes
+            history = process_history() if limit == MAX_IMAGE_BYTES else FileHistory(max_bytes=limit)
+        self._editor = Editor(workspace, history, policy, _siblings)
         self._tools = [tool(self) for tool in _TOOLS]
 
     @property
@@ -391,11 +329,11 @@ class FileToolkit(BaseToolkit):
 
     def running_agent(self) -> str:
         """Under which name the run that this is called in keeps its records."""
-        return self.agent_of(_running_config())
+        return self.agent_of(running_config())
 
     def running_thread(self) -> str | None:
         """The thread of the run that this is called in; None if there is none."""
-        thread = ((_running_config() or {}).get("configurable") or {}).get("thread_id")
+        thread = ((running_config() or {}).get("configurable") or {}).get("thread_id")
         return None if thread is None else str(thread)
 
     def book(self, agent: str, records: Mapping[str, dict[str, Any]]) -> None:
@@ -403,20 +341,21 @@ class FileToolkit(BaseToolkit):
         with self._lock:
             self._records = merge_records(self._records, {agent: dict(records)})
 
-    def call(self, tool: str, call_id: str | None, runtime: Any) -> Call:
+    def call(self, tool: str, call_id: str | None, runtime: Any, spot: Spot) -> Call:
         """Who calls, and from where.
 
         Args:
             tool: Name of the tool.
             call_id: Id of the call; None if there is none.
             runtime: What LangGraph injected; None outside a graph.
+            spot: Where the call stands in the conversation.
 
         Raises:
             WiringError: The graph's state lacks the channel, or no runtime arrives inside a running graph.
         """
         evidence = f"fs-{secrets.token_hex(6)}"
         if runtime is None:
-            if _in_graph():
+            if in_graph():
                 raise WiringError(
                     f"{tool} was called by hand inside a running graph, so it cannot see the state. "
                     "Let a ToolNode run it, or add FileStateMiddleware to create_agent."
@@ -433,24 +372,22 @@ class FileToolkit(BaseToolkit):
         config = runtime.config or {}
         info = runtime.execution_info
         thread_id, checkpoint_id = (info.thread_id, info.checkpoint_id) if info is not None else (None, None)
-        _, messages = _conversation(runtime.state, call_id)
-        message, index, earlier = _among(messages, call_id)
-        message_id = message.id if message is not None else None
         place = None
-        if message is not None:
-            place = Place((thread_id, checkpoint_id, message_id), index)
+        if spot.message_id is not None:
+            place = Place((thread_id, checkpoint_id, spot.message_id), spot.index)
         return Call(
             tool,
             self.agent_of(config),
             evidence,
-            Messages(messages, value_of(runtime.state, LEFT_OUT) or ()),
+            Messages(spot.messages, value_of(runtime.state, LEFT_OUT) or ()),
             state,
             thread_id=thread_id,
             checkpoint_id=checkpoint_id,
-            message_id=message_id,
+            message_id=spot.message_id,
             call_id=call_id,
+            identity=spot.identity,
             place=place,
-            earlier=earlier,
+            earlier=spot.earlier,
             ask=self._asker(config, info),
             emit=runtime.stream_writer,
             reraise=(GraphBubbleUp,),
@@ -461,7 +398,7 @@ class FileToolkit(BaseToolkit):
         approve = self.policy.approve
         if approve is False:
             return None
-        scratchpad = (config.get("configurable") or {}).get(_SCRATCHPAD)
+        scratchpad = (config.get("configurable") or {}).get(SCRATCHPAD)
         if info is None or scratchpad is None:
             raise WiringError("approve asks by an interrupt: run the tools in a graph with a checkpointer.")
         asker = Asker(self.history, info.task_id, scratchpad, self.policy.limits.max_diff_lines)
@@ -496,7 +433,7 @@ class FileToolkit(BaseToolkit):
                 return f"{name} changes no file."
             planned = self._editor.preview(tool.name, self._agent or DEFAULT_AGENT, op)
         except ValidationError as error:
-            return _wrong(error).message
+            return wrong(error).message
         except Refused as refused:
             return refused.message
         return describe(planned, self.policy.limits.max_diff_lines)
@@ -526,7 +463,7 @@ class FileToolkit(BaseToolkit):
             views = (View(1, profile.lines, evidence),) if profile.lines else ()
             record = Record(profile.digest, profile.size, profile.lines, views, next_seq(), "read")
         name = agent or self.running_agent()
-        if not _in_graph():
+        if not in_graph():
             self.book(name, {location.path: record.to_state()})
         return update_of(name, {location.path: record.to_state()})
 
@@ -561,58 +498,3 @@ class FileToolkit(BaseToolkit):
     async def aseen(self, path: str, evidence: str, *, agent: str | None = None) -> dict[str, Any]:
         """`seen` in a thread."""
         return await run_in_executor(None, partial(self.seen, path, evidence, agent=agent))
-
-
-def _running_config() -> Mapping[str, Any] | None:
-    try:
-        return get_config()
-    except RuntimeError:  # not inside anything that runs
-        return None
-
-
-def _in_graph() -> bool:
-    """True inside a node of a running graph; a config alone is there inside any tool."""
-    return _READ in ((_running_config() or {}).get("configurable") or {})
-
-
-def _conversation(state: Any, call_id: str | None) -> tuple[str, Sequence[Any] | None]:
-    """The key and the value of the messages; None for a state without any."""
-    messages = value_of(state, "messages")
-    if isinstance(messages, list):
-        return "messages", messages
-    for key in state if isinstance(state, dict) else vars(state):
-        value = value_of(state, key)
-        if isinstance(value, list) and _among(value, call_id)[0] is not None:
-            return key, value
-    return "messages", None
-
-
-def _among(messages: Sequence[Any] | None, call_id: str | None) -> tuple[Any, int, tuple[tuple[int, str], ...]]:
-    """The assistant message with the call, the call's index in it, and earlier calls of these tools."""
-    for message in reversed(messages or ()):
-        if not isinstance(message, AIMessage):
-            continue
-        calls = message.tool_calls
-        index = next((n for n, call in enumerate(calls) if call["id"] == call_id), None)
-        if index is None:
-            continue
-        earlier = tuple(
-            (n, path)
-            for n, call in enumerate(calls[:index])
-            if call["name"] in TOOL_NAMES and isinstance(path := call["args"].get("file_path"), str)
-        )
-        return message, index, earlier
-    return None, 0, ()
-
-
-def _wrong(error: ValidationError) -> Refused:
-    """Wrong arguments, by name; never the arguments themselves."""
-    faults = error.errors(include_url=False, include_input=False)
-    if any(fault["type"] == "string_unicode" for fault in faults):
-        names = ", ".join(".".join(map(str, fault["loc"])) for fault in faults if fault["type"] == "string_unicode")
-        return Refused(
-            f"{names} holds half of a surrogate pair, which no file can hold. Write the whole character.",
-            code="encoding",
-        )
-    told = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}" for fault in faults[:5])
-    return Refused(f"Wrong arguments: {told}. Call the tool again with these corrected.", code="bad_arguments")

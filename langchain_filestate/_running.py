@@ -1,0 +1,119 @@
+"""Where a call comes from, as far as LangGraph tells: the running configuration, the messages, the message's calls."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from langchain_core.messages import AIMessage, BaseMessage
+from langgraph.config import get_config
+
+from langchain_filestate.errors import Refused
+from langchain_filestate.state import value_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from pydantic import ValidationError
+
+# LangGraph has no public names for these: what a running node's configuration holds.
+READ = "__pregel_read"
+SCRATCHPAD = "__pregel_scratchpad"
+
+
+def running_config() -> Mapping[str, Any] | None:
+    """The configuration of what is running; None outside of anything that runs."""
+    try:
+        return get_config()
+    except RuntimeError:  # not inside anything that runs
+        return None
+
+
+def in_graph() -> bool:
+    """True inside a node of a running graph; a config alone is there inside any tool."""
+    return READ in ((running_config() or {}).get("configurable") or {})
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a call stands in the conversation.
+
+    Attributes:
+        key: Key of the messages in the state.
+        messages: The messages; None for a state without any.
+        message_id: Id of the assistant message with the call; None if it is not there.
+        index: The call's place among the calls of that message, from 0.
+        identity: The call's id, made unique in its message: some providers give every call the same one.
+        earlier: Index and `file_path` of earlier calls of the message.
+    """
+
+    key: str = "messages"
+    messages: Sequence[Any] | None = None
+    message_id: str | None = None
+    index: int = 0
+    identity: str | None = None
+    earlier: tuple[tuple[int, str], ...] = ()
+
+
+def spot(state: Any, call_id: str | None, tool: str, arguments: Mapping[str, Any], tools: Collection[str]) -> Spot:
+    """Find a call in the messages of a state.
+
+    Args:
+        state: The graph's state.
+        call_id: Id of the call.
+        tool: Name of the tool.
+        arguments: Its arguments, to tell calls with one id apart.
+        tools: Names of the tools whose `file_path` matters.
+    """
+    messages = value_of(state, "messages")
+    if isinstance(messages, list):
+        return _among("messages", messages, call_id, tool, arguments, tools)
+    for key in state if isinstance(state, dict) else vars(state):
+        value = value_of(state, key)
+        if isinstance(value, list) and value and isinstance(value[-1], BaseMessage):
+            return _among(key, value, call_id, tool, arguments, tools)
+    return Spot()
+
+
+def _among(
+    key: str,
+    messages: Sequence[Any],
+    call_id: str | None,
+    tool: str,
+    arguments: Mapping[str, Any],
+    tools: Collection[str],
+) -> Spot:
+    for message in reversed(messages):
+        if not isinstance(message, AIMessage):
+            continue
+        calls = message.tool_calls
+        same = [n for n, call in enumerate(calls) if call["id"] == call_id]
+        if not same:
+            continue
+        index = next((n for n in same if calls[n]["name"] == tool and _given(calls[n]["args"], arguments)), same[0])
+        earlier = tuple(
+            (n, path)
+            for n, call in enumerate(calls[:index])
+            if call["name"] in tools and isinstance(path := call["args"].get("file_path"), str)
+        )
+        identity = call_id if len(same) == 1 else f"{call_id}.{index}"
+        return Spot(key, messages, message.id, index, identity, earlier)
+    return Spot(key, messages)
+
+
+def _given(args: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
+    """True if these are the arguments that the model gave; lists have become models by now and are not compared."""
+    return all(args[name] == value for name, value in arguments.items() if name in args and not isinstance(value, list))
+
+
+def wrong(error: ValidationError) -> Refused:
+    """Wrong arguments, by name; never the arguments themselves."""
+    faults = error.errors(include_url=False, include_input=False)
+    if any(fault["type"] == "string_unicode" for fault in faults):
+        names = ", ".join(".".join(map(str, fault["loc"])) for fault in faults if fault["type"] == "string_unicode")
+        return Refused(
+            f"{names} holds half of a surrogate pair, which no file can hold. Write the whole character.",
+            code="encoding",
+        )
+    told = "; ".join(f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}" for fault in faults[:5])
+    return Refused(f"Wrong arguments: {told}. Call the tool again with these corrected.", code="bad_arguments")
