@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")  # the white space of JSON; Python's \s is wider
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)")
-_BEYOND_ASCII = re.compile(r"\\u(?!00[0-7])")
+_BEYOND_ASCII = re.compile(r"\\u(?!00[0-7]|[dD][89a-fA-F]..\Z)")  # half a pair has to be escaped anywhere
 _HEX = re.compile(r"\\u([0-9a-f]{4})")
 
 
@@ -145,23 +145,29 @@ class Layout:
     colon: str = ": "
 
     @classmethod
-    def of(cls, text: str, node: Node, colon: str = ": ") -> Layout:
+    def of(cls, text: str, node: Node, like: Layout | None = None) -> Layout:
         """The layout of a container that has elements.
 
-        With a single element the separator is inferred: on lines of their own if that one is, else with the space
-        after the comma that `colon` (as found elsewhere in the text) has after its colon, like `json.dumps`.
+        Args:
+            text: The text that it stands in.
+            node: The container.
+            like: Another container's layout, for what this one does not show: the separator where there is a single
+                element, and for an array what its text has after colons. None for what `json.dumps` does.
         """
+        like = like or cls("", ", ", "")
         first, last = node.children[0], node.children[-1]
         opening = text[node.start + 1 : first.key_start]
         closing = text[last.end : node.end - 1]
-        if first.key_end:
-            colon = text[first.key_end : first.start]
+        colon = text[first.key_end : first.start] if first.key_end else like.colon
         if first is not last:
             between = text[first.end : node.children[1].key_start]
         elif "\n" in opening:
-            between = "," + opening
-        else:
+            comma = like.between.removesuffix(like.opening) if "\n" in like.opening else ","
+            between = comma + opening
+        elif "\n" in like.opening:
             between = ", " if colon.endswith(" ") else ","
+        else:
+            between = like.between
         return cls(opening, between, closing, colon)
 
     def inner(self) -> Layout:
@@ -204,7 +210,7 @@ class Spelling:
         seen = {json.loads(f'"{escape}"'): escape for escape, _ in reversed(found.most_common())}
         if not plain.isascii():
             ascii_only = False
-        elif any(char > "\x7f" for char in seen):
+        elif any(map(_BEYOND_ASCII.match, found)):
             ascii_only = True
         else:
             ascii_only = text.isascii() and any(_BEYOND_ASCII.match(escape[0]) for escape in _ESCAPE.finditer(text))

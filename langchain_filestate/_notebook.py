@@ -105,7 +105,7 @@ def replace_cell(data: bytes, cell_id: str, new_source: str, cell_type: str | No
             raise Refused("This cell is of a type that only a later format has: it stays so.", code="bad_arguments")
         changes += _convert(document, node, cell_type)
     if cell.source != new_source:
-        changes += _change_source(document, cell, new_source)
+        changes += _change_source(document, cell.index, new_source, cell_type or cell.cell_type)
         for key in ("execution_count", "outputs") if cell_type in (None, cell.cell_type) else ():
             field = node.member(key)
             if field and field.value not in (None, []):
@@ -185,11 +185,11 @@ def _new_id(ids: Sequence[Any], index: int, source: str) -> str:
 # ---- source ---------------------------------------------------------------------------------------------------------
 
 
-def _change_source(document: Document, cell: Cell, source: str) -> list[_Change]:
-    node = document.cells.children[cell.index]
+def _change_source(document: Document, index: int, source: str, cell_type: str) -> list[_Change]:
+    node = document.cells.children[index]
     old = node.member("source")
     if old is None:
-        return [_add(document, node, cell.cell_type, "source", _source(document, cell.index, source))]
+        return [_add(document, node, cell_type, "source", _source(document, index, source))]
     if isinstance(old.value, str):
         return [(old.start, old.end, _spelling(document).string(source))]
     old = walk(document.text, old.start)
@@ -197,7 +197,7 @@ def _change_source(document: Document, cell: Cell, source: str) -> list[_Change]
     kept = _common(old.value, lines)
     if len(old.children) > 1 and len(lines) > 1 and any(kept):
         return _change_items(document, old, lines, kept)
-    return [(old.start, old.end, _list(document, cell.index, lines))]
+    return [(old.start, old.end, _list(document, index, lines))]
 
 
 def _common(old: list[str], new: list[str]) -> tuple[int, int]:
@@ -246,9 +246,9 @@ def _list(document: Document, at: float, lines: list[str]) -> str:
     lists = [node for node in sources if isinstance(node.value, list)]
     if lists:
         alike = min(lists, key=lambda node: (len(node.value) > 1) != (len(lines) > 1))
-        colon = _root_layout(document).colon
+        root = _root_layout(document)
         layout, nearest = (
-            Layout.of(document.text, walk(document.text, node.start), colon) for node in (alike, lists[0])
+            Layout.of(document.text, walk(document.text, node.start), root) for node in (alike, lists[0])
         )
         if "\n" in layout.opening and "\n" in nearest.opening:
             layout = nearest
@@ -321,8 +321,8 @@ def _root_layout(document: Document) -> Layout:
 
 def _cells_layout(document: Document) -> Layout:
     root = _root_layout(document)
-    return Layout.of(document.text, document.cells, root.colon) if document.cells.children else root.inner()
+    return Layout.of(document.text, document.cells, root) if document.cells.children else root.inner()
 
 
 def _cell_layout(document: Document, like: Node | None) -> Layout:
-    return Layout.of(document.text, like) if like else _cells_layout(document).inner()
+    return Layout.of(document.text, like, _root_layout(document)) if like else _cells_layout(document).inner()

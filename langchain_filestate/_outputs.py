@@ -25,7 +25,7 @@ def output_text(output: object) -> str:
     fields = as_dict(output)
     kind = fields.get("output_type")
     if kind == "stream":
-        text = joined(fields.get("text"))
+        text = _ANSI.sub("", joined(fields.get("text")))
         return shorten(f"[stderr]\n{text}" if fields.get("name") == "stderr" else text, OUTPUT_CHARS)
     if kind == "error":
         trace = "\n".join(line for line in as_list(fields.get("traceback")) if isinstance(line, str))
