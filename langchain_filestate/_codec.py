@@ -18,12 +18,13 @@ import io
 import re
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from langchain_filestate.errors import Refused, WiringError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
 DEFAULT_ENCODINGS = ("gb18030", "cp932", "euc_jp", "cp949", "big5", "cp1252")
 """Legacy encodings that are looked for where a file is not UTF-8, as Python names them."""
@@ -158,9 +159,11 @@ def encode(text: str, fmt: Format) -> bytes:
     r"""Encode text that the model gave, without a byte order mark; line endings stay as they are.
 
     Raises:
-        Refused: `encoding`: a character that the file's encoding cannot hold, or a lone surrogate (half of a character
-            beyond U+FFFF, as a broken `\ud83d` in JSON makes it).
+        Refused: `encoding`: a character that the file's encoding cannot hold, a lone surrogate (half of a character
+            beyond U+FFFF, as a broken `\ud83d` in JSON makes it), or a NUL, which would make the file binary.
     """
+    if "\0" in text:
+        raise Refused("The text holds a NUL character, which no text file can have. Leave it out.", code="encoding")
     try:
         data = text.encode(fmt.encoding)
     except UnicodeEncodeError as error:
@@ -217,7 +220,11 @@ def count_newlines(data: bytes, fmt: Format, start: int = 0, end: int | None = N
 
 
 def nth_newline(data: bytes, fmt: Format, count: int) -> int:
-    """Find the offset after the `count`-th line end of `data`, from 1; there must be so many. Time is linear."""
+    """Find the offset after the `count`-th line end of `data`, from 1, in linear time.
+
+    Raises:
+        ValueError: There are fewer.
+    """
     low, high = 0, len(data)
     while high - low > 4096:  # noqa: PLR2004  halving keeps memory flat where `split` would make a list
         middle = (low + high) // 2 // 4 * 4
@@ -230,8 +237,10 @@ def nth_newline(data: bytes, fmt: Format, count: int) -> int:
         for _ in range(count):
             low = data.index(b"\n", low) + 1
         return low
-    ends = _wide_ends(data, fmt, low, len(data))
-    return [next(ends) for _ in range(count)][-1]
+    ends = list(islice(_wide_ends(data, fmt, low, len(data)), count))
+    if len(ends) < count:
+        raise ValueError("fewer line ends")
+    return ends[-1]
 
 
 def last_newline(data: bytes, fmt: Format) -> int:
@@ -274,14 +283,3 @@ def _wide_ends(data: bytes, fmt: Format, start: int, end: int) -> Iterator[int]:
             at = data.find(newline, at + unit, end)
         else:
             at = data.find(newline, at + 1, end)
-
-
-def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
-    """Join ascending numbers that follow each other to ranges."""
-    out: list[tuple[int, int]] = []
-    for number in numbers:
-        if out and out[-1][1] == number - 1:
-            out[-1] = (out[-1][0], number)
-        else:
-            out.append((number, number))
-    return out

@@ -6,10 +6,10 @@ The rule, in this order:
    surrogates are kept and shown as escapes.
 2. Any NUL byte otherwise is binary.
 3. Valid UTF-8 is UTF-8.
-4. One of the legacy encodings, with enough evidence: more than `STRAY` bytes that are not UTF-8, and not fewer than
-   the bytes that are; all non-ASCII passages of the whole file decode in it and encode back to the same bytes; and a
-   sample of them reads like the languages that are written in it (`_scripts`); among several alphabets
-   charset-normalizer chooses.
+4. One of the legacy encodings, with enough evidence: more than `STRAY` bytes that are not UTF-8, and more than half as
+   many as there are continuation bytes in what is; all non-ASCII passages of the whole file decode in it and encode
+   back to the same bytes; and a sample of them reads like the languages that are written in it (`_scripts`). Among
+   several alphabets charset-normalizer chooses.
 5. More than a tenth of the bytes undecodable as UTF-8 is binary.
 6. Else UTF-8 with bytes that are no text: one stray byte must not turn a file into Urdu.
 
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 BLOCK = 1 << 20
 STRAY = 10
 SETTLED = 4096
+PIECE = 1 << 16  # the text of a larger one falls out of the processor's cache
 SAMPLE = 1 << 15
 PASSAGE = 2000
 AROUND = 60
@@ -54,7 +55,7 @@ _HIGH = re.compile(rb"[\x80-\xff]+")
 # Two ASCII bytes after a run of others: the second byte of a character may be ASCII, and after one more every codec is
 # at rest, so that passages can be joined. The first two of a block may belong to a run at the end of the one before.
 _PASSAGES = re.compile(rb"\A[\x00-\x7f]{1,2}|[\x80-\xff]+[\x00-\x7f]{0,2}")
-_ESCAPED = re.compile("[\udc80-\udcff]")
+_UNPAIRED = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,10 +189,9 @@ class _Judge:
             self._narrow(data, first=first, final=final)
 
     def _wide(self, data: bytes, *, final: bool) -> None:
-        data = self._pending + data
-        unit = 2 if "16" in self._encoding else 4
-        if final and len(data) % unit:
-            self._reason = f"it begins with a byte order mark of {self._encoding.upper()} but ends inside a character"
+        data, name = self._pending + data, self._encoding.upper()
+        if final and len(data) % (2 if "16" in name else 4):
+            self._reason = f"it begins with a byte order mark of {name} but ends inside a character"
             return
         decoder = _WIDE[self._encoding]
         try:
@@ -200,12 +200,12 @@ class _Judge:
             try:
                 text, used = decoder(data, "surrogatepass", final)
             except UnicodeDecodeError:
-                self._reason = f"it begins with a byte order mark of {self._encoding.upper()} but is not that"
+                self._reason = f"it begins with a byte order mark of {name} but is not that"
                 return
-            self._bad += unit * sum("\ud800" <= char <= "\udfff" for char in text)
+            self._bad += 2 * len(_UNPAIRED.findall(text))
         self._pending = data[used:]
         if "\0" in text:
-            self._reason = f"it is {self._encoding.upper()} with NUL characters"
+            self._reason = f"it is {name} with NUL characters"
             return
         self._newlines += text.count("\n")
         self._crlf += text.count("\r\n") + (text.startswith("\n") and self._last == "\r")
@@ -215,10 +215,11 @@ class _Judge:
         if b"\0" in data:
             self._reason = "it holds NUL bytes"
             return
+        mixed = 0 < self._crlf < self._newlines
         self._newlines += data.count(b"\n")
-        if b"\r" in data:
+        if not mixed and b"\r" in data:  # counting pairs takes longer than all else
             self._crlf += data.count(b"\r\n")
-        if data.startswith(b"\n") and self._tail.endswith(b"\r"):
+        if self._tail.endswith(b"\r") and data.startswith(b"\n"):
             self._crlf += 1
         if data.isascii() and not self._pending:
             if self._candidates:
@@ -226,23 +227,27 @@ class _Judge:
             elif self._early:
                 self._early.append(data[:2])
             return
-        raw = self._pending + data
-        try:
-            text, used = codecs.utf_8_decode(raw, "strict", final)
-            bad = 0
-        except UnicodeDecodeError:
-            text, used = codecs.utf_8_decode(raw, "surrogateescape", final)
-            bad = len(_ESCAPED.findall(text))
-        self._pending = raw[used:]
-        self._bad += bad
-        self._good += used - len(text)
+        for at in range(0, len(data) or 1, PIECE):
+            piece = data[at : at + PIECE]
+            if self._pending or not piece.isascii():
+                self._utf8(piece, final=final and at + PIECE >= len(data))
         if self._settled or self._bom:
             return
         if self._good > SETTLED and self._good > 8 * self._bad:
-            self._settled, self._candidates = True, None
-            self._early.clear()
-            return
-        self._evidence(data, first=first, final=final)
+            self._settled, self._candidates, self._early = True, None, []
+        elif self._candidates != []:
+            self._evidence(data, first=first, final=final)
+
+    def _utf8(self, piece: bytes, *, final: bool) -> None:
+        """Count bytes that are not UTF-8, and continuation bytes of characters that are."""
+        raw = self._pending + piece
+        try:
+            text, used = codecs.utf_8_decode(raw, "strict", final)
+        except UnicodeDecodeError:
+            text, used = codecs.utf_8_decode(raw, "surrogateescape", final)
+            self._bad += (len(text.encode("utf-8", "surrogatepass")) - used) // 2  # an escape has three bytes for one
+        self._good += used - len(text)
+        self._pending = raw[used:]
 
     def _evidence(self, data: bytes, *, first: bool, final: bool) -> None:
         """Keep what is needed to judge legacy encodings: proof that each still fits, and a sample of natural text."""
@@ -252,7 +257,7 @@ class _Judge:
         elif self._bad:
             self._candidates = [_Candidate(name) for name in self._encodings]
             self._prove(b"".join([*self._early, passages]))
-            self._early.clear()
+            self._early = []
         else:
             self._early.append(passages)
         room = SAMPLE - sum(map(len, self._sample))
@@ -283,13 +288,13 @@ class _Judge:
 
     def _format(self) -> Format:
         reason = self._reason
-        if not reason and self._bad > STRAY and self._bad > self._good and self._candidates:
+        if not reason and self._bad > STRAY and 2 * self._bad > self._good and self._candidates:
             fitting = [c.name for c in self._candidates if c.fits(b"", final=True)]
             best = _best(fitting, b"\n".join(self._sample))
             if best:
                 return Format(best, b"", lossless=True)
         if not reason and self._bad * 10 > self._size:
-            reason = f"{self._bad} of its bytes are no UTF-8, and no other encoding that is looked for fits"
+            reason = f"{self._bad} of its bytes are no {self._encoding.upper()}, and no other encoding fits"
         if reason:
             raise Refused(describe(reason, self._head, self._size), code="binary")
         return Format(self._encoding, self._bom, lossless=not self._bad) if self._bom or self._bad else UTF8
@@ -357,4 +362,9 @@ def _best(names: list[str], sample: bytes) -> str | None:
     from charset_normalizer import from_bytes  # noqa: PLC0415  takes long to import, and few files need it
 
     best = from_bytes(sample, cp_isolation=alphabets, preemptive_behaviour=False).best()
-    return best and next(name for name in alphabets if codecs.lookup(name) == codecs.lookup(best.encoding))
+    return next((name for name in alphabets if best and same_codec(name, best.encoding)), None)
+
+
+def same_codec(one: str, other: str) -> bool:
+    """Say whether two names mean one codec: cp1252 is windows-1252."""
+    return codecs.lookup(one).name == codecs.lookup(other).name

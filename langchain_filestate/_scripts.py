@@ -74,7 +74,12 @@ def _row(char: str, encoding: str) -> int:
     return data[0] if len(data) == 2 else 0  # noqa: PLR2004
 
 
-# Rows of the standards: A1 and A3 are punctuation and full-width letters, the first level begins at B0 (Big5: A4).
+# Rows of the standards, by first byte: punctuation and full-width letters, and the first level.
+_SIGNS = frozenset({0xA1, 0xA3})
+_KS_SYLLABLES = _SIGNS.union(range(0xB0, 0xC9))
+_JIS_FIRST = _SIGNS.union(range(0xB0, 0xD0))
+_GB_FIRST = _SIGNS.union(range(0xB0, 0xD8))
+_BIG5_FIRST = frozenset(range(0xA1, 0xC7))
 
 
 def _kana(char: str) -> bool:
@@ -83,22 +88,17 @@ def _kana(char: str) -> bool:
 
 @lru_cache(4096)
 def _common_korean(char: str) -> bool:
-    row = _row(char, "euc_kr")
-    return 0xB0 <= row <= 0xC8 or row in {0xA1, 0xA3}
+    return _row(char, "euc_kr") in _KS_SYLLABLES
 
 
 @lru_cache(4096)
 def _common_japanese(char: str) -> bool:
-    row = _row(char, "euc_jp")
-    return _kana(char) or 0xB0 <= row <= 0xCF or row in {0xA1, 0xA3}
+    return _kana(char) or _row(char, "euc_jp") in _JIS_FIRST
 
 
 @lru_cache(4096)
 def _common_chinese(char: str) -> bool:
-    row = _row(char, "gb2312")
-    if 0xB0 <= row <= 0xD7 or row in {0xA1, 0xA3}:
-        return True
-    return 0xA1 <= _row(char, "big5") <= 0xC6 and not _kana(char)
+    return _row(char, "gb2312") in _GB_FIRST or (_row(char, "big5") in _BIG5_FIRST and not _kana(char))
 
 
 def _in_words(text: str) -> int:
@@ -109,8 +109,7 @@ def _in_words(text: str) -> int:
         others = _NOT_ASCII.findall(word)
         if not (word.islower() or word.isupper() or word.istitle()):
             continue
-        if max(others) >= _LATIN_END:
-            count += len(others) if len(others) == len(word) else 0
-        elif 2 * len(others) <= len(word) + 1 or (len(word) == 2 and word[1:].islower()):
+        latin = max(others) < _LATIN_END
+        if 2 * len(others) <= max(len(word) + 1, 4) if latin else len(others) == len(word):
             count += len(others)
     return count

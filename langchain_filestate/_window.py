@@ -19,17 +19,19 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from langchain_filestate._codec import decode, decode_some, last_newline, nth_newline, ranges, reencode, show
+from langchain_filestate._codec import decode, decode_some, last_newline, nth_newline, reencode, show
 from langchain_filestate._detect import BLOCK, Profile
 from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 MAX_LISTED = 12
 GUTTER = 6
+CHANGED = "The file changed while it was read. Read it again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,9 @@ def window(
     if not total and first == 1 and column == 1:
         return Window("", ("The file is empty.",), 0, 0, (), complete=True)
     if first > total:
-        message = f"offset={offset} is past the end of the file, which has {total} line(s)."
+        message = (
+            f"offset={offset} is past the end of the file, which {f'has {total} line(s)' if total else 'is empty'}."
+        )
         raise Refused(message, code="out_of_range")
     last = min(total, first + min(max_lines, limit or max_lines) - 1)
     view = _View(read, profile, first, column, last, max_chars)
@@ -116,6 +120,7 @@ class _View:
     shown: list[str] = field(default_factory=list)
     cut: list[int] = field(default_factory=list)
     escaped: list[int] = field(default_factory=list)
+    returns: bool = False
     cap: int = 0
     following: tuple[int, int] | None = None
 
@@ -128,23 +133,34 @@ class _View:
             return self.profile.size
         block = bisect_left(marks, line - 1) - 1
         at = block * BLOCK
-        return at + nth_newline(self.read(at, BLOCK), fmt, line - 1 - marks[block])
+        try:
+            return at + nth_newline(self.bytes_at(at, BLOCK), fmt, line - 1 - marks[block])
+        except ValueError:
+            raise Refused(CHANGED, code="busy") from None
+
+    def bytes_at(self, at: int, size: int) -> bytes:
+        """Read bytes of the file that was profiled, fewer only at its end."""
+        size = min(size, self.profile.size - at)
+        data = self.read(at, size) if size > 0 else b""
+        if not data or len(data) != size:
+            raise Refused(CHANGED, code="busy")
+        return data
 
     def offset_of(self, line: int, column: int) -> int:
         """Byte offset of a character of a line."""
-        start, end = self.start_of(line), self.start_of(line + 1)
+        start = self.start_of(line)
         if column == 1:
             return start
-        fmt = self.profile.format
+        fmt, end = self.profile.format, self.start_of(line + 1)
         for char in "\n\r":
             unit = char.encode(fmt.encoding)
-            if end - len(unit) >= start and self.read(end - len(unit), len(unit)) == unit:
+            if end - len(unit) >= start and self.bytes_at(end - len(unit), len(unit)) == unit:
                 end -= len(unit)
             else:
                 break
         at, skip = start, column - 1
         while at < end:
-            data = self.read(at, min(BLOCK, end - at))
+            data = self.bytes_at(at, min(BLOCK, end - at))
             text, used = decode_some(data, fmt, final=at + len(data) == end)
             if skip < len(text):
                 return at + (skip if used == len(text) else len(reencode(text[:skip], fmt)))
@@ -157,11 +173,12 @@ class _View:
         fmt, line, self.cap = self.profile.format, self.first, later
         at = self.offset_of(line, self.column)
         while line <= self.last:
-            data = self.read(at, 4 * self.room + 4096)  # no character is longer, so this holds all that fits
+            data = self.bytes_at(at, 4 * self.room + 4096)  # no character is longer, so this holds all that fits
             used = len(data) if at + len(data) >= self.profile.size else last_newline(data, fmt)
             text = decode(data[:used], fmt) if used else decode_some(data, fmt, final=False)[0]
             if "\r" in text:
                 text = text.replace("\r\n", "\n")
+                self.returns = self.returns or "\r" in text
             lines = text.removesuffix("\n").split("\n", self.last - line + 1)[: self.last - line + 1]
             if not self._show_all(lines, line, min(cap, later), partial=not used):
                 for number, content in enumerate(lines, line):
@@ -214,8 +231,9 @@ class _View:
         """Give what was shown, with the notes."""
         last = self.first + len(self.shown) - 1
         broken = self.following is not None and self.following[1] > 1
-        missing = {*self.cut, *([last] if broken else ()), *([self.first] if self.column > 1 else ())}
-        seen = tuple(ranges(n for n in range(self.first, last + 1) if n not in missing))
+        partial = {*self.cut, *([last] if broken else ()), *([self.first] if self.column > 1 else ())}
+        edges = [self.first - 1, *sorted(partial), last + 1]
+        seen = tuple((a + 1, b - 1) for a, b in pairwise(edges) if a + 1 < b)
         return Window(
             text="\n".join(self.shown),
             notes=tuple(self._notes(last, once=once)),
@@ -229,7 +247,7 @@ class _View:
     def _notes(self, last: int, *, once: bool) -> Iterator[str]:
         if self.cut:
             yield (
-                f"Cut after {self.cap} characters: {listed(self.cut)}. Read the rest of such a line N with offset=N, "
+                f"Cut after {self.cap} characters: {listed(self.cut, most=len(self.cut))}. Read the rest of such a line N with offset=N, "
                 f"column={self.cap + 1}, limit=1."
             )
         if self.following:
@@ -237,20 +255,36 @@ class _View:
             if column > 1:
                 yield f"Line {line} goes on. Read on with offset={line}, column={column}{', limit=1' if once else ''}."
             else:
-                yield f"Lines {self.first}-{last} of {self.profile.lines} are shown. Read on with offset={line}."
+                what = (
+                    f"Line {last} of {self.profile.lines} is"
+                    if last == self.first
+                    else f"Lines {self.first}-{last} of {self.profile.lines} are"
+                )
+                yield f"{what} shown. Read on with offset={line}."
         elif not self.profile.final_newline:
             yield "No newline at end of file."
         if self.escaped:
             what = "Bytes that are not UTF-8" if self.profile.format.unit == 1 else "Halves of characters"
             yield f"{what} are shown as escapes and stay as they are in the file: {listed(self.escaped)}."
-        returns = [n for n, text in enumerate(self.shown, self.first) if "\r" in text]
-        if returns:
+        if self.returns:
+            returns = [n for n, text in enumerate(self.shown, self.first) if "\r" in text]
             yield f"Carriage returns that end no line are part of the text: {listed(returns)}."
 
 
-def listed(numbers: list[int]) -> str:
-    """Name lines in a text, as ranges, a dozen of them at most."""
+def listed(numbers: list[int], most: int = MAX_LISTED) -> str:
+    """Name lines in a text, as ranges, so many at most."""
     parts = ranges(numbers)
-    names = [str(a) if a == b else f"{a}-{b}" for a, b in parts[:MAX_LISTED]]
-    more = sum(b - a + 1 for a, b in parts[MAX_LISTED:])
+    names = [str(a) if a == b else f"{a}-{b}" for a, b in parts[:most]]
+    more = sum(b - a + 1 for a, b in parts[most:])
     return f"line{'s' * (len(numbers) > 1)} {', '.join(names)}" + (f" and {more} more" if more else "")
+
+
+def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Join ascending numbers that follow each other to ranges."""
+    out: list[tuple[int, int]] = []
+    for number in numbers:
+        if out and out[-1][1] == number - 1:
+            out[-1] = (out[-1][0], number)
+        else:
+            out.append((number, number))
+    return out
