@@ -215,8 +215,7 @@ def _refuse_overlap(data: bytes, fmt: Format, spans: Sequence[tuple[int, int, in
                 f"are matched against the file as it is now; join these two into one, or let them touch different text."
             )
             raise Refused(message, code="overlap", lines=(line,))
-        if end > reach:
-            reach, holder = end, number
+        reach, holder = end, number
 
 
 def _splices(data: bytes, fmt: Format, hits: Sequence[_Hit]) -> tuple[Splice, ...]:

@@ -230,10 +230,10 @@ def _blanks(old: str, there: str, line: int, column: int, *, begins: bool, ends:
 
 def _characters(old: str, there: str, line: int, column: int) -> Difference:
     """The difference between two short texts of which at least one has more than blanks."""
-    if (form := _form(old, there, line, column)) is not None:
-        return form
     same = _common(old, there)
     mine, theirs = old[same:], there[same:]
+    if (form := _form(mine, theirs, line, column + same)) is not None:
+        return form
     tail = _common(mine[::-1], theirs[::-1])
     mine, theirs = mine[: len(mine) - tail], theirs[: len(theirs) - tail]
     clause = f"in line {line}, column {column + same}, the file has {name(theirs[:1])}, old_string has {name(mine[:1])}"
@@ -241,11 +241,13 @@ def _characters(old: str, there: str, line: int, column: int) -> Difference:
 
 
 def _form(old: str, there: str, line: int, column: int) -> Difference | None:
-    """The difference between two texts that are the same but for composed letters."""
-    if unicodedata.normalize("NFC", old) != unicodedata.normalize("NFC", there):
+    """The difference between two texts that begin with the same letter, composed in one of them."""
+    heads = ((old[:a], there[:b]) for a in range(1, 4) for b in range(1, 4))  # a letter and its accents
+    head = next((b for a, b in heads if unicodedata.normalize("NFC", a) == unicodedata.normalize("NFC", b)), None)
+    if head is None:
         return None
     form, other = ("decomposed (NFD)", "composed (NFC)")
-    if not unicodedata.is_normalized("NFD", there):
+    if not unicodedata.is_normalized("NFD", head):
         form, other = other, form
     clause = f"in line {line}, column {column}, the file has {form} letters, old_string has {other} ones"
     return Difference("characters", line, clause)
@@ -332,11 +334,9 @@ def _parting(old: str, i: int, region: Region, at: int) -> Difference:
         return Difference("other", line, f"the file ends at line {line}, column {column}, where old_string goes on")
     breaks = [text[: len(text) - len(text.lstrip())].count("\n") for text in (a, b)]
     if breaks[0] != breaks[1] and 0 in breaks:
-        return _lines(*breaks, line, column, at_end=False)
-    for end in range(1, 4):  # a letter and its accents
-        for far in range(1, 4):
-            if (form := _form(a[:end], b[:far], line, column)) is not None:
-                return form
+        return _lines(breaks[0], breaks[1], line, column, at_end=False)
+    if (form := _form(a, b, line, column)) is not None:
+        return form
     if b[1:4].startswith(a[1:4]) and _confusable(a[:1], b[:1]):
         return _characters(a[:1], b[:1], line, column)
     at += len(b) - len(b.lstrip())

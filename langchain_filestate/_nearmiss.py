@@ -145,13 +145,15 @@ class _File:
     def line(self, offset: int) -> int:
         return self.place(offset)[0]
 
+    def _inside(self, at: int) -> bool:
+        return 0 < at < len(self.body) and 0x80 <= self.body[at] < 0xC0  # noqa: PLR2004  a later byte of a character
+
     def region(self, start: int, end: int) -> tuple[_mismatch.Region, int]:
         """The text around `start`..`end`, cut between characters, and the byte offset where it begins."""
         start, end = max(0, start), min(len(self.body), end)
-        while 0 < start < len(self.body) and 0x80 <= self.body[start] < 0xC0:  # noqa: PLR2004  inside a character
-            start -= 1
-        while end < len(self.body) and 0x80 <= self.body[end] < 0xC0:  # noqa: PLR2004
-            end += 1
+        for _ in range(3):  # out of a character, if it is in one
+            start -= self._inside(start)
+            end += self._inside(end)
         text = self.text(start, end)
         return _mismatch.Region(text, *self.place(start), last=self.whole and end == len(self.body)), start
 

@@ -85,11 +85,8 @@ def slips(text: str) -> Iterator[tuple[str, str]]:
         hint = "the file has entities such as &amp; where old_string has the characters that they stand for."
         yield html.escape(text, quote=quote), _THERE + hint
     hint = "the file's accented letters are {0}, those of old_string {1}."
-    for form, names in (
-        ("NFC", ("composed (NFC)", "decomposed (NFD)")),
-        ("NFD", ("decomposed (NFD)", "composed (NFC)")),
-    ):
-        yield unicodedata.normalize(form, text), _THERE + hint.format(*names)
+    yield unicodedata.normalize("NFC", text), _THERE + hint.format("composed (NFC)", "decomposed (NFD)")
+    yield unicodedata.normalize("NFD", text), _THERE + hint.format("decomposed (NFD)", "composed (NFC)")
     yield (
         text.replace("\n", "\r"),
         f"{_THERE}the file separates these lines by a lone CR, which is no line ending here.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import random
 import re
+import unicodedata
 from itertools import pairwise
 
 import pytest
@@ -347,18 +348,25 @@ def test_replacing_all_is_str_replace_whatever_the_line_endings(
     for start, end in spans:
         assert data[start:end].replace(b"\r\n", b"\n") == old.encode()
         assert not (data[start : start + 1] == b"\n" and data[start - 1 : start] == b"\r")
-    try:
-        splices = replace(data, UTF8, old, new, replace_all=True)
-    except Refused as refusal:
-        assert refusal.code == ("no_match" if old != new and old not in text else "no_change")
+    splices = allowed(data, UTF8, text, old, new)
+    if splices is None:
         return
     after = apply(data, splices)
     assert after.replace(b"\r\n", b"\n").decode() == text.replace(old, new)
     assert len(splices) == text.count(old)
     outside(data, splices, after)
-    if len(set(ends)) == 1 and "\n" in text:
-        assert (b"\r\n" in after or b"\n" not in after) if ends[0] else b"\r" not in after
-        assert b"\n" not in after.replace(b"\r\n", b"") or not ends[0]
+    if len(set(ends)) == 1 and "\n" in text:  # what is all CRLF or all LF stays so
+        assert b"\n" not in after.replace(b"\r\n", b"") if ends[0] else b"\r" not in after
+
+
+def allowed(data: bytes, fmt: Format, text: str, old: str, new: str) -> tuple[Splice, ...] | None:
+    """All replacements, None if rightly refused."""
+    try:
+        return replace(data, fmt, old, new, replace_all=True)
+    except Refused as refusal:
+        code = refusal.code
+    assert code == ("no_match" if old != new and old not in text else "no_change")
+    return None
 
 
 def outside(data: bytes, splices: tuple[Splice, ...], after: bytes) -> None:
@@ -379,14 +387,12 @@ def test_all_encodings(name: str, values: st.DataObject) -> None:
     fmt, alphabet = FORMATS[name]
     text = values.draw(st.text(alphabet=alphabet + "\n", max_size=40))
     old = values.draw(st.text(alphabet=alphabet + "\n", min_size=1, max_size=3))
-    new = values.draw(st.text(alphabet=alphabet, max_size=5))
+    new = values.draw(st.text(alphabet=alphabet + "\n", max_size=5))
     ends = values.draw(st.lists(st.booleans(), min_size=1, max_size=3))
     data = coded(ended(text, ends), fmt)
     assert len(find(data, fmt, old)) == len(re.findall(f"(?={re.escape(old)})", text))
-    try:
-        splices = replace(data, fmt, old, new, replace_all=True)
-    except Refused as refusal:
-        assert refusal.code == ("no_match" if old != new and old not in text else "no_change")
+    splices = allowed(data, fmt, text, old, new)
+    if splices is None:
         return
     after = apply(data, splices)
     assert after.startswith(fmt.bom)
@@ -394,9 +400,9 @@ def test_all_encodings(name: str, values: st.DataObject) -> None:
     outside(data, splices, after)
 
 
-@given(data=st.binary(max_size=80), old=st.text(min_size=1, max_size=3), new=st.text(max_size=4), ascii=st.booleans())
-def test_any_bytes(data: bytes, old: str, new: str, ascii: bool) -> None:
-    if ascii:
+@given(data=st.binary(max_size=80), old=st.text(min_size=1, max_size=3), new=st.text(max_size=4), known=st.booleans())
+def test_any_bytes(data: bytes, old: str, new: str, known: bool) -> None:
+    if known:
         old = data[2:5].decode("ascii", "ignore") or "a"
     fmt = _text.UTF8 if data.decode("utf-8", "ignore").encode() == data else ESCAPED
     try:
@@ -420,14 +426,14 @@ def test_many_edits_are_one_replacement_at_a_time(text: str, cuts: list[int]) ->
 
 # ---- near misses ----------------------------------------------------------------------------------------------------
 
-F, O = "the file has", "old_string has"
+FILE, OLD = "the file has", "old_string has"
 NEAR = [
     ("tabs", b"x\n\tif x:\n\t\ty()\n", "    if x:\n        y()", (2,), ["lines 2-3", "1 tab in the file, with 4 spaces", "2 tabs in the file, with 8 spaces"]),
     ("spaces", b"    if x:\n", "\tif x:", (1,), ["indented with 4 spaces in the file, with 1 tab"]),
     ("block shift", b"class A:\n    def f():\n        return 1\n\n    g = 2\n", "def f():\n    return 1\n\ng = 2", (2,), ["lines 3 to 5 are indented by 4 spaces more in the file"]),
     ("block shift less", b"a:\n  b\n  c\n", "a:\n    b\n    c\n", (1,), ["lines 2 to 3 are indented by 2 spaces less in the file"]),
     ("many indents", b"a\n b\n  c\n   d\n\te\n", "a\n\tb\n\tc\n\td\n  e", (1,), ["line 2 is indented with 1 space in the file, with 1 tab", "2 more lines up to line 5"]),
-    ("inner blanks", b"foo   bar baz\n", "foo bar", (1,), ["line 1, column 4", f"{F} 3 spaces, {O} 1 space"]),
+    ("inner blanks", b"foo   bar baz\n", "foo bar", (1,), ["line 1, column 4", f"{FILE} 3 spaces, {OLD} 1 space"]),
     ("trailing blanks", b"a = 1  \nb = 2\n", "a = 1\nb = 2", (1,), ["line 1 ends with 2 spaces in the file, with no blanks in old_string"]),
     ("trailing in old", b"a = 1\nb = 2\n", "a = 1 \nb = 2", (1,), ["line 1 ends with no blanks in the file, with 1 space"]),
     ("blank line", b"a = 1\n  \nb = 2\n", "a = 1\n\nb = 2", (1,), ["line 2 is indented with 2 spaces in the file, with no blanks"]),
@@ -437,15 +443,15 @@ NEAR = [
     ("empty lines less", b"abc\ndef\n", "abc\n\n\ndef", (1,), ["after line 1 old_string has 2 empty lines more than the file"]),
     ("joined", b"foo(a,\n    b)\n", "foo(a, b)", (1,), ["line 1 ends before column 7 in the file, where old_string goes on"]),
     ("broken", b"foo(a, b)\n", "foo(a,\n    b)", (1,), ["line 1 goes on at column 7 in the file, where old_string has a line break"]),
-    ("ma_03 nbsp", "list in\u00a0current\n".encode(), "list in current", (1,), ["line 1, column 8", f"{F} U+00A0 NO-BREAK SPACE, {O} a space"]),
+    ("ma_03 nbsp", "list in\u00a0current\n".encode(), "list in current", (1,), ["line 1, column 8", f"{FILE} U+00A0 NO-BREAK SPACE, {OLD} a space"]),
     ("curly quotes", "a = \u2018%s\u2019\n".encode(), "a = '%s'", (1,), ["column 5", "U+2018 LEFT SINGLE QUOTATION MARK", "U+0027 APOSTROPHE", "column 8", "U+2019"]),
-    ("straight quotes", b'say "hello you"\n', "say \u201chello you\u201d", (1,), [f"{F} U+0022 QUOTATION MARK, {O} U+201C"]),
-    ("dashes", "pages 1\u20132 or so\n".encode(), "pages 1-2 or so", (1,), [f"{F} U+2013 EN DASH, {O} U+002D HYPHEN-MINUS"]),
-    ("zero width", "foo\u200bbar = 1\n".encode(), "foobar = 1", (1,), ["column 4", f"{F} U+200B ZERO WIDTH SPACE, {O} nothing"]),
+    ("straight quotes", b'say "hello you"\n', "say \u201chello you\u201d", (1,), [f"{FILE} U+0022 QUOTATION MARK, {OLD} U+201C"]),
+    ("dashes", "pages 1\u20132 or so\n".encode(), "pages 1-2 or so", (1,), [f"{FILE} U+2013 EN DASH, {OLD} U+002D HYPHEN-MINUS"]),
+    ("zero width", "foo\u200bbar = 1\n".encode(), "foobar = 1", (1,), ["column 4", f"{FILE} U+200B ZERO WIDTH SPACE, {OLD} nothing"]),
     ("homoglyph", "p\u0430yload = 1\n".encode(), "payload = 1", (1,), ["column 2", "U+0430 CYRILLIC SMALL LETTER A", "U+0061 LATIN SMALL LETTER A"]),
     ("homoglyph at the end", "payload is \u0430\n".encode(), "payload is a", (1,), ["column 12", "U+0430 CYRILLIC SMALL LETTER A"]),
     ("full width", "中文，测试文本\n第二行\n".encode(), "中文,测试文本\n第二行\n", (1,), ["column 3", "U+FF0C FULLWIDTH COMMA", "U+002C COMMA"]),
-    ("other script", "первая строка и вторая\n".encode(), "первая  строка и вторая", (1,), ["column 7", f"{F} 1 space, {O} 2 spaces"]),
+    ("other script", "первая строка и вторая\n".encode(), "первая  строка и вторая", (1,), ["column 7", f"{FILE} 1 space, {OLD} 2 spaces"]),
     ("nfd", "cafe\u0301 noir\n".encode(), "caf\u00e9 noir", (1,), ["decomposed (NFD), those of old_string composed (NFC)"]),
     ("nfc", "caf\u00e9 noir\n".encode(), "cafe\u0301 noir", (1,), ["composed (NFC), those of old_string decomposed (NFD)"]),
     ("nfd and more", "the cafe\u0301 noir  is here\n".encode(), "the caf\u00e9 noir is here", (1,), ["column 8", "decomposed (NFD) letters"]),
@@ -457,7 +463,7 @@ NEAR = [
     ("gutter", b"x\nfoo\nbar\n", "     2\tfoo\n     3\tbar", (2,), ["line numbers", "read_file", "`cat -n`", "in line 2"]),
     ("gutter, first line cut", b"x\nfoo\nbar\n", "oo\n     3\tbar", (2,), ["line numbers"]),
     ("gutter, arrow", b"x\nfoo\n", "2\u2192foo", (2,), ["line numbers"]),
-    ("gutter and more", b"foo one\nbar  two\n", "     1\tfoo one\n     2\tbar two", (1,), ["line numbers", f"{F} 2 spaces, {O} 1 space"]),
+    ("gutter and more", b"foo one\nbar  two\n", "     1\tfoo one\n     2\tbar two", (1,), ["line numbers", f"{FILE} 2 spaces, {OLD} 1 space"]),
     ("gutter, grep", b"x\nfoo\nbar\n", "2:foo\n3:bar", (2,), ["line numbers"]),
     ("escaped break", b"a\nb\n", "a\\nb", (1,), ["has the line break or tab itself where old_string has \\n"]),
     ("escaped quotes", b'say "hi" now\n', 'say \\"hi\\" now', (1,), ["without the backslash that old_string has before quotes"]),
@@ -468,13 +474,19 @@ NEAR = [
     ("double quotes in a literal", b'{"a": "say \\"hi\\" it\'s"}\n', 'say "hi" it\'s', (1,), ["a backslash before the double quotes"]),
     ("json string", b'{"a": "one\\n\\"two\\""}\n', 'one\n"two"', (1,), ["as in a string literal"]),
     ("doubled backslash", b"path = C:\\\\dir\\\\x\n", "path = C:\\dir\\x", (1,), ["two backslashes where old_string has one"]),
-    ("break in part", b'print("a\\nb", "x\ny")\n', 'print("a\nb", "x\ny")', (1,), [f"{F} \\n as two characters, {O} a line break itself"]),
-    ("escape in part", b'foo("a\nb", "x\\ny")\n', 'foo("a\\nb", "x\\ny")', (1,), [f"{F} a line break itself, {O} \\n as two characters"]),
+    ("break in part", b'print("a\\nb", "x\ny")\n', 'print("a\nb", "x\ny")', (1,), [f"{FILE} \\n as two characters, {OLD} a line break itself"]),
+    ("escape in part", b'foo("a\nb", "x\\ny")\n', 'foo("a\\nb", "x\\ny")', (1,), [f"{FILE} a line break itself, {OLD} \\n as two characters"]),
     ("entities in old", b"if a & b < c:\n", "if a &amp; b &lt; c:", (1,), ["entities such as &amp; in old_string"]),
-    ("entities in file", b"<p>a &amp; b</p> and &lt; c\n", "a & b", (1,), [f"{F} entities such as &amp;"]),
-    ("quote entities", b"t(&quot;a &amp; b&quot;)\n", '"a & b"', (1,), [f"{F} entities such as &amp;"]),
+    ("entities in file", b"<p>a &amp; b</p> and &lt; c\n", "a & b", (1,), [f"{FILE} entities such as &amp;"]),
+    ("quote entities", b"t(&quot;a &amp; b&quot;)\n", '"a & b"', (1,), [f"{FILE} entities such as &amp;"]),
     ("entity in part", b"first & second and then third &lt; x\n", "first &amp; second and then third &lt; x", (1,), ["entity &amp; of old_string"]),
-    ("entity in part of the file", b"one long text &lt; two & three\n", "one long text < two & three", (1,), [f"{F} the entity &lt;"]),
+    ("entity in part of the file", b"one long text &lt; two & three\n", "one long text < two & three", (1,), [f"{FILE} the entity &lt;"]),
+    ("entity in part of old", b"one long text < two & three\n", "one long text &lt; two & three &lt;", (1,), ["entity &lt; of old_string"]),
+    ("entity before", b"x &lt; y and then a long text\n", "x < y and then a long text &lt;", (1,), [f"{FILE} the entity &lt;"]),
+    ("no entity", b"some text &unknown; and more\n", "some text & known; and more", (1,), ["from line 1, column 12, on the file has `unknown;"]),
+    ("entity elsewhere", b"qq &amp; alpha.beta(first, second)\n", "zz &amp; gamma.beta(first, second)", (1,), ["`qq &amp; alph`"]),
+    ("jamo", unicodedata.normalize("NFD", "value = '한'  # a note\n").encode(), "value = '한' # a note", (1,), ["column 10", "decomposed (NFD) letters"]),
+    ("ideograph", "value = '中'  # a note\n".encode(), "value = '国' # a note", (1,), ["U+4E2D", "U+56FD"]),
     ("case", b"def HelloWorld(x):\n", "def helloworld(X):", (1,), ["column 5, the file has `HelloWorld`, old_string has other upper or lower case"]),
     ("ma_04 final newline", b"# Role\nhelper", "# Role\nhelper\n", (1,), ["no final newline"]),
     ("final newline, more", b"# Role\n  helper", "# Role\n helper\n", (1,), ["no final newline"]),
@@ -587,6 +599,14 @@ def test_a_lone_surrogate_in_the_file_is_kept_and_shown_as_escape() -> None:
     assert edited(data, fmt, "value", "v") == coded("v", fmt) + rest
 
 
+def test_the_stretch_is_cut_between_characters() -> None:
+    for shift in range(6):
+        data = ("x" * shift + "长长的一行" * 200 + "value  of x" + "长长的一行" * 200).encode()
+        text, _ = near_miss(data, UTF8, "value of x", "y")
+        assert f"column {shift + 1006}," in text
+        assert "\\x" not in text
+
+
 def test_long_lines_are_quoted_around_the_place() -> None:
     data = b"start " + b"filler;" * 30_000 + b"the  needle is here;" + b"filler;" * 30_000
     text, lines = near_miss(data, UTF8, "the needle is here", "x")
@@ -682,7 +702,7 @@ def test_names_of_characters_and_blanks() -> None:
 def test_misses_in_large_files() -> None:
     """Normal, one line, repetitive: 2 MB each, and a text that is not there, one that nearly is."""
     draw = random.Random(7)
-    words = "alpha beta return self.x foo(bar) value items[index] None".split()
+    words = ["alpha", "beta", "return", "self.x", "foo(bar)", "value", "items[index]", "None"]
     normal = "\n".join(" ".join(draw.choices(words, k=8)) for _ in range(45_000))
     middle = "\n".join(normal.split("\n")[40_000:40_004])
     for data in (normal, normal.replace("\n", ";"), "    x = foo(bar, 1)\n" * 100_000, "a" * 2_000_000):
