@@ -14,7 +14,6 @@ begin at a multiple of it.
 from __future__ import annotations
 
 import codecs
-import io
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -204,7 +203,10 @@ def show(text: str, fmt: Format = UTF8) -> str:
 def split_lines(data: bytes, fmt: Format) -> list[bytes]:
     """Split into lines, each with its line end; joined again they are `data`. No line after a final newline."""
     if fmt.unit == 1:
-        return io.BytesIO(data).readlines()
+        parts = data.split(b"\n")
+        last = parts.pop()
+        lines = [part + b"\n" for part in parts]
+        return [*lines, last] if last else lines
     ends = list(_wide_ends(data, fmt, 0, len(data)))
     if not ends or ends[-1] < len(data):
         ends.append(len(data))

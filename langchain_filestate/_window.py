@@ -96,9 +96,7 @@ def window(
     if not total and first == 1 and column == 1:
         return Window("", ("The file is empty.",), 0, 0, (), complete=True)
     if first > total:
-        message = (
-            f"offset={offset} is past the end of the file, which {f'has {total} line(s)' if total else 'is empty'}."
-        )
+        message = f"offset={offset} is past the end of the file, which has {total} line(s)."
         raise Refused(message, code="out_of_range")
     last = min(total, first + min(max_lines, limit or max_lines) - 1)
     view = _View(read, profile, first, column, last, max_chars)
@@ -247,20 +245,16 @@ class _View:
     def _notes(self, last: int, *, once: bool) -> Iterator[str]:
         if self.cut:
             yield (
-                f"Cut after {self.cap} characters: {listed(self.cut, most=len(self.cut))}. Read the rest of such a line N with offset=N, "
-                f"column={self.cap + 1}, limit=1."
+                f"Cut after {self.cap} characters: {listed(self.cut, most=len(self.cut))}. Read the rest of such a "
+                f"line N with offset=N, column={self.cap + 1}, limit=1."
             )
         if self.following:
             line, column = self.following
             if column > 1:
                 yield f"Line {line} goes on. Read on with offset={line}, column={column}{', limit=1' if once else ''}."
             else:
-                what = (
-                    f"Line {last} of {self.profile.lines} is"
-                    if last == self.first
-                    else f"Lines {self.first}-{last} of {self.profile.lines} are"
-                )
-                yield f"{what} shown. Read on with offset={line}."
+                what = f"line {last}" if last == self.first else f"lines {self.first}-{last}"
+                yield f"Shown: {what} of {self.profile.lines}. Read on with offset={line}."
         elif not self.profile.final_newline:
             yield "No newline at end of file."
         if self.escaped:
