@@ -121,6 +121,8 @@ class Temp:
 
     def _share(self) -> bool:
         """Show that we live; False where that is not to be had."""
+        if not self._own_dir:
+            return False
         deadline = time.monotonic() + SLOT_WAIT
         while True:
             try:
