@@ -16,7 +16,7 @@ from langchain_filestate import _disk, _outside, _reading, _text
 from langchain_filestate._call import Memory, Outcome
 from langchain_filestate._history import Change, FileHistory, next_seq
 from langchain_filestate._outcomes import Formatted, Ready, answer_of, answered, event_of, outcome_of, refusal, since
-from langchain_filestate._planning import Before, Edit, Operation, Plan, Write, is_notebook
+from langchain_filestate._planning import Before, Edit, NotebookEdit, Operation, Plan, Write, is_notebook
 from langchain_filestate._policy import PlannedChange
 from langchain_filestate.errors import Refused
 
@@ -159,6 +159,8 @@ class Editor:
             if not op.whole and not (isinstance(op, Edit) and not op.many and not op.edits[0][0]):
                 raise _reading.missing(self.workspace, location, " Use write_file to create it.")
             return Before(location.path, None, None)
+        if isinstance(op, NotebookEdit) and not is_notebook(location.path):
+            raise Refused("This is not a notebook (.ipynb). Use edit_file instead.", code="bad_notebook")
         if is_notebook(location.path) and isinstance(op, Edit):
             raise Refused("This file is a notebook. Use edit_notebook to change its cells.", code="is_notebook")
         return Before(location.path, snapshot.data, snapshot.digest, _text.detect(snapshot.data, self.policy.encodings))

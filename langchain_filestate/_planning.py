@@ -313,8 +313,6 @@ class NotebookEdit:
 
     def plan(self, before: Before, policy: Policy) -> Plan:
         """The plan on these bytes; only the bytes of the one cell change."""
-        if not is_notebook(before.path):
-            raise Refused("This is not a notebook (.ipynb). Use edit_file instead.", code="bad_notebook")
         if before.data is None:
             raise Refused("File does not exist. Use write_file to create it.", code="not_found")
         data = before.data

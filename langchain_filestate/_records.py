@@ -158,8 +158,8 @@ def tidy(views: Iterable[View], alive: Collection[str] | None = None) -> tuple[V
             last_of[view.evidence] = len(joined)
             joined.append(view)
     if len(joined) > MAX_VIEWS:
-        joined = sorted(sorted(joined, key=lambda view: view.first - view.last)[:MAX_VIEWS])
-    return tuple(joined)
+        joined = sorted(joined, key=lambda view: view.first - view.last)[:MAX_VIEWS]
+    return tuple(sorted(joined))
 
 
 def covers(views: Iterable[View], first: int, last: int) -> bool:

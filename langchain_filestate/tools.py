@@ -81,8 +81,6 @@ class FileTool(BaseTool):
         except ValidationError as error:
             given = tool_input if isinstance(tool_input, dict) else {}
             args, kwargs = (), {"runtime": given.get("runtime"), "refused": wrong(error)}
-        if args:  # a bare string, which LangChain takes for the first argument
-            args, kwargs = (), {"refused": Refused("Give the arguments by name.", code="bad_arguments")}
         return args, {**kwargs, "call_id": tool_call_id}
 
     def _run(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:

@@ -105,9 +105,7 @@ def _of_path(channel: State, path: str) -> dict[str, Record]:
 def _now(path: str, toolkit: FileToolkit) -> _Now | None:
     """The file as it is; None if this toolkit may not look at it, or it cannot be told."""
     try:
-        location = toolkit.workspace.locate(path, write=False)
-        if location.path != path:
-            return None
+        location = toolkit.workspace.at(path, write=False)
         with toolkit.workspace.open(location) as target, _disk.lock(path):
             size = _disk.size_of(target)
             if size is None:

@@ -35,8 +35,32 @@ ROWS = [
     ["__main__"],
 ]
 LEVEL = {name: level for level, row in enumerate(ROWS) for name in row}
-FILES = {"_rules", "_resolve", "_walk", "_fence", "_workspace", "_syscalls", "_fd", "_temp", "_inplace", "_commit", "_disk"}
-GLUE = {"state", "_running", "_arguments", "_approval", "tools", "watch", "middleware", "_shelves", "_history", "_rewind", "__main__"}
+FILES = {
+    "_rules",
+    "_resolve",
+    "_walk",
+    "_fence",
+    "_workspace",
+    "_syscalls",
+    "_fd",
+    "_temp",
+    "_inplace",
+    "_commit",
+    "_disk",
+}
+GLUE = {
+    "state",
+    "_running",
+    "_arguments",
+    "_approval",
+    "tools",
+    "watch",
+    "middleware",
+    "_shelves",
+    "_history",
+    "_rewind",
+    "__main__",
+}
 PURE = {name for name in LEVEL if LEVEL["_codec"] <= LEVEL[name] <= LEVEL["_media"]}
 MODULES = sorted(path.stem for path in PACKAGE.glob("*.py"))
 

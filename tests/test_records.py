@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 
 from langchain_filestate import _records
 from langchain_filestate._patch import LineEdit
-from langchain_filestate._records import MAX_RECORDS, MAX_VIEWS, Record, View, covers, known, load, merge_records, move, tidy
+from langchain_filestate._records import (
+    MAX_RECORDS,
+    MAX_VIEWS,
+    Record,
+    View,
+    covers,
+    known,
+    load,
+    merge_records,
+    move,
+    tidy,
+)
 
 
 def record(seq: int = 1, digest: str = "d", views: tuple[View, ...] = (View(1, 3, "e"),), lines: int = 9) -> Record:
@@ -141,7 +152,10 @@ def edit(first: int, old: int, new: int, *kept: tuple[int, int]) -> LineEdit:
         ([edit(4, 2, 1, (4, 4), (4, 5))], [(1, 8, "old")]),
         ([edit(10, 0, 1)], [(1, 9, "old"), (10, 10, "new")]),
         ([edit(1, 9, 2)], [(1, 2, "new")]),
-        ([edit(2, 1, 5, (2, 2), (4, 2), (6, 2))], [(1, 2, "old"), (3, 3, "new"), (4, 4, "old"), (5, 5, "new"), (6, 13, "old")]),
+        (
+            [edit(2, 1, 5, (2, 2), (4, 2), (6, 2))],
+            [(1, 2, "old"), (3, 3, "new"), (4, 4, "old"), (5, 5, "new"), (6, 13, "old")],
+        ),
         ([edit(2, 1, 2), edit(5, 1, 0)], [(1, 1, "old"), (2, 3, "new"), (4, 9, "old")]),
     ],
 )
