@@ -125,13 +125,15 @@ class State(MessagesState, FileState):
     """As a user writes it."""
 
 
-def graph_session(root: Path, *, checkpointer: Any = None, thread: str = "t", **policy: Any) -> Session:
+def graph_session(
+    root: Path, *, checkpointer: Any = None, thread: str = "t", tools: Sequence[Any] = (), **policy: Any
+) -> Session:
     """A hand-made graph with a `ToolNode`."""
     model = Scripted(script=[], requests=[])
     toolkit = FileToolkit(root, **policy)
     builder = StateGraph(State)
     builder.add_node("model", lambda state: {"messages": [model.invoke(state["messages"])]})
-    builder.add_node("tools", ToolNode(toolkit.get_tools()))
+    builder.add_node("tools", ToolNode([*tools, *toolkit.get_tools()]))
     builder.add_edge(START, "model")
     builder.add_conditional_edges("model", tools_condition)
     builder.add_edge("tools", "model")
