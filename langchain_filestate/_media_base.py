@@ -173,19 +173,38 @@ BROKEN = (
 _ONE_AT_A_TIME = threading.Lock()
 
 
+class _Heard(logging.Handler):
+    """Keeps what pypdf would log."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append(record.getMessage())
+
+
 @contextlib.contextmanager
-def decoding() -> Iterator[None]:
+def decoding() -> Iterator[list[str]]:
     """Keep a decoder's warnings and logs to itself, one file at a time in this process.
 
-    One at a time bounds the memory, and the switches for warnings and for the level of pypdf's loggers are global to
-    the process: so they are put back as they were. While it lasts they also hold for other threads.
+    One at a time bounds the memory, and the switches for warnings and for pypdf's logger are global to the process: so
+    they are put back as they were. While it lasts they also hold for other threads.
+
+    Yields:
+        What pypdf has to say about the file, growing while it reads: flaws that it has passed over.
     """
+    heard = _Heard()
+    logger = logging.getLogger("pypdf")
     with _ONE_AT_A_TIME, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        logger = logging.getLogger("pypdf")
-        level = logger.level
-        logger.setLevel(logging.CRITICAL + 1)
+        level, propagate, handlers = logger.level, logger.propagate, logger.handlers
+        logger.setLevel(logging.WARNING)
+        logger.propagate = False
+        logger.handlers = [heard]
         try:
-            yield
+            yield heard.said
         finally:
             logger.setLevel(level)
+            logger.propagate = propagate
+            logger.handlers = handlers

@@ -55,7 +55,7 @@ def pdf(
         Refused: With code "binary" for what cannot be shown, "out_of_range" for pages that are not there.
     """
     with contextlib.ExitStack() as stack:
-        stack.enter_context(decoding())
+        flaws = stack.enter_context(decoding())
         try:
             import pypdf  # noqa: PLC0415  an optional extra
             from pypdf.errors import DependencyError, PyPdfError  # noqa: PLC0415
@@ -83,16 +83,9 @@ def pdf(
             _refuse(data, "it is damaged")
         if last - first >= MAX_PAGES:
             last = first + MAX_PAGES - 1
-        chosen = body
-        if last - first + 1 < total:
-            try:
-                writer = pypdf.PdfWriter()
-                writer.append(reader, pages=(first - 1, last))
-                chosen = _written(writer)
-            except failures as error:
-                _refuse(data, f"pages {first} to {last} cannot be taken out of it", error)
-        else:
-            _checked(reader, data, total, failures)
+        chosen = _sound(body, flaws, total, failures) if last - first + 1 == total else None
+        if chosen is None:
+            chosen = _written(data, reader, first, last, failures)
     if len(chosen) > max_bytes:
         advice = "; ask for fewer pages (offset, limit)" if last > first else ""
         _refuse(
@@ -212,22 +205,42 @@ def _listed(numbers: list[int]) -> str:
     return shown if len(numbers) <= 10 else f"{shown} and {len(numbers) - 10} more"  # noqa: PLR2004  as above
 
 
-def _written(writer: Any) -> bytes:
-    target = io.BytesIO()
-    writer.write(target)
+def _sound(body: bytes, flaws: list[str], total: int, failures: tuple[type[Exception], ...]) -> bytes | None:
+    """Return the document as it is if it can be read to the end without one complaint."""
+    import pypdf  # noqa: PLC0415  an optional extra
+
+    flaws.clear()
+    try:
+        _check(pypdf.PdfReader(io.BytesIO(body), strict=True), total)
+    except failures:
+        return None
+    return None if flaws else body
+
+
+def _written(data: bytes, reader: Any, first: int, last: int, failures: tuple[type[Exception], ...]) -> bytes:
+    """Return a document of these pages that is written anew, and so is in order around them."""
+    import pypdf  # noqa: PLC0415  an optional extra
+
+    try:
+        target = io.BytesIO()
+        writer = pypdf.PdfWriter()
+        writer.append(reader, pages=(first - 1, last))
+        writer.write(target)
+        _check(pypdf.PdfReader(target, strict=True), last - first + 1)
+    except failures as error:
+        _refuse(data, f"pages {first} to {last} are damaged, or too complex to be checked", error)
     return target.getvalue()
 
 
-def _checked(reader: Any, data: bytes, total: int, failures: tuple[type[Exception], ...]) -> None:
-    """Refuse a document one of whose pages cannot be read."""
+def _check(reader: Any, count: int) -> None:
+    """Raise one of the decoder's errors if there are not so many pages, or the content of one cannot be read."""
     work = 0
-    for number in range(1, total + 1):
-        try:
-            work += _content_size(reader.pages[number - 1])
-        except failures as error:
-            _refuse(data, f"its page {number} is damaged", error)
+    for page in reader.pages:
+        work += _content_size(page)
         if work > _MAX_BYTES:
-            _refuse(data, "its pages are too complex")
+            raise ValueError("too complex")
+    if len(reader.pages) != count:
+        raise ValueError("pages are missing")
 
 
 def page_span(offset: int, limit: int | None) -> tuple[int, int]:

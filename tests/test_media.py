@@ -29,13 +29,24 @@ if TYPE_CHECKING:
 FORMATS: dict[Kind, str] = {"png": "PNG", "jpeg": "JPEG", "gif": "GIF", "webp": "WEBP"}
 
 
+def switches() -> list[Any]:
+    logger = logging.getLogger("pypdf")
+    return [
+        ImageFile.LOAD_TRUNCATED_IMAGES,
+        list(warnings.filters),
+        logger.level,
+        logger.propagate,
+        list(logger.handlers),
+    ]
+
+
 @pytest.fixture(autouse=True)
 def nothing_leaks(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     """No log record, and every switch of the process as before."""
-    before = (ImageFile.LOAD_TRUNCATED_IMAGES, list(warnings.filters), logging.getLogger("pypdf").level)
+    before = switches()
     yield
     assert not caplog.records
-    assert before == (ImageFile.LOAD_TRUNCATED_IMAGES, list(warnings.filters), logging.getLogger("pypdf").level)
+    assert switches() == before
 
 
 def picture(mode: str = "RGB", size: tuple[int, int] = (60, 40)) -> Image.Image:
@@ -166,7 +177,6 @@ REDRAWN: dict[str, tuple[Kind, bytes, str, tuple[int, int], str]] = {
     "large webp": ("webp", saved(picture("RGBA", (1600, 100)), "WEBP"), "WEBP", (1568, 98), "1568 x 98"),
     "thin": ("png", saved(picture("L", (10_000, 1)), "PNG"), "PNG", (1568, 1), "1568 x 1"),
     "many bytes": ("png", saved(noise((1500, 1000)), "PNG"), "JPEG", (1500, 1000), ""),
-    "many bytes transparent": ("png", saved(noise((1500, 1000), "RGBA"), "PNG"), "PNG", (1050, 700), "1050 x 700"),
 }  # fmt: skip
 
 
@@ -281,6 +291,11 @@ def test_the_limits_are_arguments() -> None:
     small = blocks(data, kind="png", max_bytes=3000)
     assert shown(small, max_bytes=3000).format == "JPEG"
     assert "Scaled down" in small.notes[0]
+    transparent = blocks(saved(noise((300, 200), "RGBA"), "PNG"), kind="png", max_bytes=150_000)
+    assert (shown(transparent, max_bytes=150_000).format, transparent.notes) == (
+        "PNG",
+        ("Scaled down to 210 x 140 pixels.",),
+    )
     assert "does not fit into 10 bytes" in refused(data, "png", max_bytes=10)
 
 
@@ -519,7 +534,8 @@ def test_a_damaged_page_is_named() -> None:
     media = blocks(data, kind="pdf")
     assert "Could not be read (damaged or too complex): page 2." in media.notes
     assert "three" in str(media.text)
-    assert "page 2 is damaged" in refused(data, "pdf", as_file=True)
+    assert "pages 1 to 3 are damaged" in refused(data, "pdf", as_file=True)
+    assert blocks(data, kind="pdf", as_file=True, pages=(3, 3)).blocks
     every = made_pdf([lines(b"one")] * 12).replace(b"<</Length %d" % len(lines(b"one")), b"<</Filter/Foo")
     assert "pages 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 2 more" in blocks(every, kind="pdf").notes[0]
 
@@ -583,7 +599,21 @@ def test_pages_that_cannot_be_taken_out(monkeypatch: pytest.MonkeyPatch) -> None
         raise KeyError("/Type")
 
     monkeypatch.setattr(pypdf.PdfWriter, "append", broken)
-    assert "cannot be taken out" in refused(pages(3), "pdf", as_file=True, pages=(1, 2))
+    assert "pages 1 to 2 are damaged" in refused(pages(3), "pdf", as_file=True, pages=(1, 2))
+    monkeypatch.setattr(pypdf.PdfWriter, "append", lambda *_, **__: None)
+    assert "pages 1 to 2 are damaged" in refused(pages(3), "pdf", as_file=True, pages=(1, 2))
+
+
+def test_a_flawed_pdf_is_written_anew() -> None:
+    data = pages(3)
+    flawed = data.replace(
+        b" 00000 n \n%010d" % data.index(b"2 0 obj"), b" 00000 n \n%010d" % (data.index(b"2 0 obj") + 1)
+    )
+    assert flawed != data
+    assert "page 3" in str(blocks(flawed, kind="pdf").text)
+    _, reader, sent = file_of(blocks(flawed, kind="pdf", as_file=True))
+    assert sent != flawed
+    assert [page.extract_text()[:6] for page in reader.pages] == ["page 1", "page 2", "page 3"]
 
 
 def test_older_pypdf(monkeypatch: pytest.MonkeyPatch) -> None:
