@@ -116,7 +116,7 @@ def test_only_the_glue_knows_the_framework(module: str) -> None:
     used = {name.split(".")[0] for name in imported(module, typing_only=False)}
     if module not in GLUE:
         assert not used & {"langchain", "langchain_core", "langgraph"}
-    if module != "middleware" and module != "__main__":
+    if module not in {"middleware", "__main__"}:
         assert "langchain" not in used
 
 

@@ -340,7 +340,8 @@ def test_a_state_of_another_kind_works_too(tmp_path: Path) -> None:
     builder.add_node("tools", ToolNode(FileToolkit(tmp_path).get_tools(), messages_key="chat"))
     builder.add_edge(START, "tools")
     (tmp_path / "a.txt").write_text("one\n")
-    out = builder.compile().invoke({"chat": [AIMessage("", tool_calls=[read("a.txt")])]})
+    graph: Any = builder.compile()
+    out = graph.invoke({"chat": [AIMessage("", tool_calls=[read("a.txt")])]})
     assert out["file_state"]["main"][str(tmp_path / "a.txt")]["origin"] == "read"
 
 
