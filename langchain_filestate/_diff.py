@@ -16,7 +16,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Hashable, Sequence
 
 FIRST_TRY = 20_000
 """Steps after which a shortest script is given up for the time being and unique lines are looked for."""
@@ -110,12 +110,12 @@ def _match(a: list[int], b: list[int], part: Gap, partner: list[int], budget: Bu
         x, y = [a[at] for at in left], [b[at] for at in right]
         pairs = _shortest(x, y, budget, min(FIRST_TRY + len(x) + len(y), budget.left))
         if pairs is None and budget.pay(j - i + m - k):
-            anchors = _anchors(x, y)
-            for p, q in anchors:
+            fixed = anchors(x, y)
+            for p, q in fixed:
                 work.append(Gap(i, left[p], k, right[q]))
                 i, k = left[p] + 1, right[q] + 1
                 partner[left[p]] = right[q]
-            if anchors:
+            if fixed:
                 work.append(Gap(i, j, k, m))
                 continue
             pairs = _shortest(x, y, budget, budget.left)
@@ -127,7 +127,7 @@ def _match(a: list[int], b: list[int], part: Gap, partner: list[int], budget: Bu
     return True
 
 
-def _anchors(a: list[int], b: list[int]) -> list[tuple[int, int]]:
+def anchors(a: Sequence[Hashable], b: Sequence[Hashable]) -> list[tuple[int, int]]:
     """Lines that occur once on each side, the longest series of them that is in order on both."""
     once_a, once_b = Counter(a), Counter(b)
     place = {line: at for at, line in enumerate(b) if once_b[line] == 1}
