@@ -39,19 +39,13 @@ def refusal(call: Callable[[], object]) -> Refused:
     return caught.value
 
 
-def in_child(call: Callable[[], object], *, uid: int | None = None) -> Any:
-    """Run a function in a forked child, as another user if wanted; what it returns or raises comes back."""
+def in_child(call: Callable[[], object]) -> Any:
+    """Run a function in a forked child; what it returns, or what it is refused with, comes back."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
-            if uid is not None:
-                os.setgroups([])
-                os.setgid(uid)
-                os.setuid(uid)
-            answer: object = call()
-        except Refused as refused:
-            answer = (refused.code, refused.message)
+            answer = _answer(call)
         except Exception as error:
             answer = repr(error)
         with os.fdopen(write, "wb") as f:
@@ -62,3 +56,24 @@ def in_child(call: Callable[[], object], *, uid: int | None = None) -> Any:
         data = f.read()
     os.waitpid(pid, 0)
     return pickle.loads(data)
+
+
+def as_nobody(call: Callable[[], object]) -> Any:
+    """Run a function as a user without rights; what it returns, or what it is refused with, comes back."""
+    groups, group = os.getgroups(), os.getegid()
+    os.setgroups([])
+    os.setegid(NOBODY)
+    os.seteuid(NOBODY)
+    try:
+        return _answer(call)
+    finally:
+        os.seteuid(0)
+        os.setegid(group)
+        os.setgroups(groups)
+
+
+def _answer(call: Callable[[], object]) -> object:
+    try:
+        return call()
+    except Refused as refused:
+        return refused.code, refused.message

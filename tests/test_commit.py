@@ -29,7 +29,7 @@ from langchain_filestate import _commit, _fd, _inplace, _syscalls, _temp
 from langchain_filestate._disk import Changed, Snapshot, Target, commit, digest, lock, remove, snapshot
 from langchain_filestate._temp import Temp, temp_names
 from langchain_filestate.errors import Refused
-from tests.targets import NOBODY, as_root, in_child, refusal, target
+from tests.targets import NOBODY, as_nobody, as_root, in_child, refusal, target
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -243,6 +243,20 @@ def test_creation_replaces_nothing(
     assert what != "file" or path.read_bytes() == THEIRS
 
 
+def test_directories_that_cannot_be_opened_at_all(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with target(place / "new") as t:
+        real = os.open
+
+        def fail(name: str, *rest: int, dir_fd: int | None = None) -> int:
+            if name == ".":
+                raise OSError(errno.EMFILE, "Too many open files")
+            return real(name, *rest, dir_fd=dir_fd)
+
+        monkeypatch.setattr(os, "open", fail)
+        assert "too many open files" in refusal(lambda: commit(t, NEW, None)).message
+    assert not entries(place / "new")
+
+
 def test_creation_in_a_directory_that_is_gone(place: Path) -> None:
     (place / "d").mkdir()
     with target(place / "d" / "f") as t:
@@ -257,7 +271,7 @@ def test_creation_without_permission() -> None:
     with tempfile.TemporaryDirectory() as made:
         os.chmod(made, 0o755)
         with target(Path(made) / "f") as t:
-            code, text = in_child(lambda: commit(t, NEW, None), uid=NOBODY)
+            code, text = as_nobody(lambda: commit(t, NEW, None))
             assert (code, text.startswith(f"Could not create {made}/f: ")) == ("read_only", True)
             assert not os.listdir(made)
 
@@ -377,7 +391,7 @@ def test_a_file_of_another_group_is_written_in_place(path: Path) -> None:
     os.chown(path, NOBODY, 4321)
     inode = path.stat().st_ino
     with target(path) as t:
-        in_child(lambda: commit(t, NEW, digest(OLD)), uid=NOBODY)
+        as_nobody(lambda: commit(t, NEW, digest(OLD)))
     now = path.stat()
     assert path.read_bytes() == NEW
     assert (now.st_ino, now.st_uid, now.st_gid) == (inode, NOBODY, 4321)
@@ -391,7 +405,7 @@ def test_a_file_of_another_owner_is_written_in_place(path: Path) -> None:
     for mode in (0o777, 0o1777, 0o755):
         os.chmod(path.parent, mode)
         with target(path) as t:
-            in_child(lambda t=t: commit(t, NEW, digest(OLD)), uid=NOBODY)  # type: ignore[misc]
+            as_nobody(lambda t=t: commit(t, NEW, digest(OLD)))  # type: ignore[misc]
             assert path.read_bytes() == NEW
             commit(t, OLD, digest(NEW))
         assert path.stat().st_uid == 0
@@ -407,9 +421,9 @@ def test_a_directory_that_can_only_be_passed(path: Path) -> None:
     fd = os.open(path.parent, os.O_PATH | os.O_DIRECTORY)
     try:
         t = Target(fd, path.name, str(path), ())
-        assert isinstance(in_child(lambda: commit(t, NEW, digest(OLD)), uid=NOBODY), _fd.Stamp)
+        assert isinstance(as_nobody(lambda: commit(t, NEW, digest(OLD))), _fd.Stamp)
         assert path.read_bytes() == NEW
-        in_child(lambda: remove(t, digest(NEW)), uid=NOBODY)
+        as_nobody(lambda: remove(t, digest(NEW)))
     finally:
         os.close(fd)
     assert not entries(path)
@@ -466,7 +480,7 @@ def test_a_file_of_somebody_else_is_refused(path: Path, links: int) -> None:
         os.link(path, path.with_name("twin"))
     with target(path) as t:
         for call in (lambda: commit(t, NEW, digest(OLD)), lambda: remove(t, digest(OLD))):
-            code, text = in_child(call, uid=NOBODY)
+            code, text = as_nobody(call)
             assert code == "read_only"
             assert f"{path}: this user may not write it (mode 0644)" in text
     assert path.read_bytes() == OLD
@@ -822,6 +836,39 @@ def test_two_saves_by_renaming_the_later_stays(path: Path, aim: Target, monkeypa
 
 
 @leases
+def test_what_came_out_is_gone_before_it_can_be_looked_at(
+    path: Path, aim: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = path.with_name("other")
+    other.write_bytes(THEIRS)
+    real = _fd.open_regular
+
+    def late(at: Target, flags: int, name: str | None = None) -> tuple[int, os.stat_result] | None:
+        if name is not None:
+            path.with_name(name).unlink()
+        return real(at, flags, name)
+
+    monkeypatch.setattr(_commit, "open_regular", late)
+    with around_exchange(monkeypatch, before=lambda: other.rename(path)), pytest.raises(Changed):
+        commit(aim, NEW, digest(OLD))
+    assert alone(path)
+
+
+@leases
+def test_a_deletion_before_the_last_comparison(path: Path, aim: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Temp.dress
+
+    def late(temp: Temp, *rest: Any) -> None:
+        real(temp, *rest)
+        path.unlink()
+
+    monkeypatch.setattr(Temp, "dress", late)
+    with pytest.raises(Changed):
+        commit(aim, NEW, digest(OLD))
+    assert not entries(path)
+
+
+@leases
 def test_a_deletion_in_between_stands(path: Path, aim: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     with around_exchange(monkeypatch, before=path.unlink), pytest.raises(Changed):
         commit(aim, NEW, digest(OLD))
@@ -1073,6 +1120,19 @@ def test_removing_takes_the_expected_file_only(path: Path, aim: Target) -> None:
         remove(aim, digest(OLD))
 
 
+def test_removing_what_goes_by_itself(path: Path, aim: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Temp.take_away
+
+    def late(temp: Temp) -> None:
+        path.unlink()
+        real(temp)
+
+    monkeypatch.setattr(Temp, "take_away", late)
+    with pytest.raises(Changed):
+        remove(aim, digest(OLD))
+    assert not entries(path)
+
+
 @leases
 @pytest.mark.parametrize("disturb", ["rename", "append", "hold"])
 @pytest.mark.parametrize("linked", [False, True])
@@ -1148,7 +1208,7 @@ def test_removing_without_permission_in_the_directory(path: Path) -> None:
     os.chmod(path.parent, 0o755)
     os.chown(path, NOBODY, NOBODY)
     with target(path) as t:
-        code, text = in_child(lambda: remove(t, digest(OLD)), uid=NOBODY)
+        code, text = as_nobody(lambda: remove(t, digest(OLD)))
     assert (code, text) == ("read_only", f"Could not remove {path}: its directory may not be written.")
     assert path.read_bytes() == OLD
 
