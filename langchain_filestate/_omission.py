@@ -36,6 +36,8 @@ FEW = 2
 """Words not in the table that may stand in a line with dots; in some cases one more."""
 SHORT = 6
 """Words between dots that need not tell anything."""
+MANY = 100
+"""Placeholders that are looked for in longer lines of the old text."""
 SUBJECT = 2
 """Placeholders in the old text that make them its subject."""
 
@@ -225,10 +227,12 @@ def find_placeholders(before: str | None, after: str) -> list[tuple[int, str]]:
     if sum(looks_like(line) in {"dots", "words"} and _has_words(line) for line in old) >= SUBJECT:
         return []
     old, new = [line.strip() for line in old], [line.strip() for line in lines]
-    known, text = set(old), before.casefold()
+    own, text = set(old), before.casefold()
+    # looking each up in the whole text is not linear: enough for any real file
+    quoted = [line for line in {new[at] for at in [*found][:MANY]} if _has_words(line) and line.casefold() in text]
+    own.update(quoted)
     for at, look in [*found.items()]:
-        said = new[at] in known or (_has_words(new[at]) and new[at].casefold() in text)
-        if said or (look == "words" and _in_prose(new, at)):
+        if new[at] in own or (look == "words" and _in_prose(new, at)):
             del found[at]
     return [(at + 1, new[at]) for at in _standing_in(old, new, found)] if found else []
 
