@@ -27,6 +27,7 @@ Kind = Literal["indent", "blanks", "lines", "characters", "case", "other"]
 
 _BLANK = re.compile(r"[ \t\r\f\v]*\Z")
 _ENTITY = re.compile(r"&(?:#\w{1,8}|[A-Za-z]{2,31});")
+_SPACE = re.compile(r"\s*")
 _WORD = re.compile(r"\w+")
 _WRITTEN = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _BLANK_NAMES = {" ": "space", "\t": "tab", "\r": "carriage return", "\f": "form feed", "\v": "vertical tab"}
@@ -330,7 +331,9 @@ def _parting(old: str, i: int, region: Region, at: int) -> Difference:
         return Difference("characters", line, f"{where} {_FILE_ENTITY.format(entity)}")
     if entity := _entity(old, i, region.text, at):
         return Difference("characters", line, f"{where} {_OLD_ENTITY.format(entity)}")
-    if region.last and not b.strip():
+    after = _SPACE.match(region.text, at)
+    beyond = after.end() if after else at
+    if region.last and beyond == len(region.text):
         return Difference("other", line, f"the file ends at line {line}, column {column}, where old_string goes on")
     breaks = [text[: len(text) - len(text.lstrip())].count("\n") for text in (a, b)]
     if breaks[0] != breaks[1] and 0 in breaks:
@@ -339,9 +342,8 @@ def _parting(old: str, i: int, region: Region, at: int) -> Difference:
         return form
     if b[1:4].startswith(a[1:4]) and _confusable(a[:1], b[:1]):
         return _characters(a[:1], b[:1], line, column)
-    at += len(b) - len(b.lstrip())
-    line, column = region.place(at)
-    quoted = _text.show(region.text[at : at + _QUOTED]).split("\n")[0]
+    line, column = region.place(beyond)
+    quoted = _text.show(region.text[beyond : beyond + _QUOTED]).split("\n")[0]
     return Difference("other", line, f"from line {line}, column {column}, on the file has `{quoted}`")
 
 

@@ -23,6 +23,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
 from langchain_filestate import _mismatch, _slips, _text
@@ -37,6 +38,8 @@ _FILE_LIMIT = 32_000_000
 _TEXT_LIMIT = 20_000
 _WALK_LIMIT = 40_000  # characters walked in all to choose among places
 _PLACES = 10
+_MARGIN = 400  # bytes of the file beside a place that are looked at too
+_REGION = 400_000  # bytes of the file on each side, where blanks make a place very long
 _SEEDS = 8
 _SEED_SIZES = (32, 8)  # at most; the second only where the first is longer
 _SEED_LEAST = 4
@@ -295,11 +298,13 @@ def _places(file: _File, old: str) -> list[_Place]:
         return []
     skeleton = _Skeleton(file.body, form)
     letters = [old[i].lower() if old[i].isascii() else old[i] for i in olds]
+    widths = [0, *accumulate(len(letter.encode()) for letter in letters)]  # where each letter begins in the skeleton
 
     def beside(i: int, at: int) -> _Place:
         offset = skeleton.offset(at)
-        before, after = olds[i], len(old) - olds[i]
-        region, begin = file.region(offset - 2 * before - 400, offset + 4 * after + 400)
+        low = skeleton.offset(max(0, at - widths[i])) - _MARGIN
+        high = skeleton.offset(min(at + widths[-1] - widths[i], len(skeleton.bytes)) - 1) + _MARGIN
+        region, begin = file.region(max(low, offset - _REGION), min(high, offset + _REGION))
         here = len(file.text(begin, offset))
         return _Place(region, _mismatch.align(old, olds, i, region, here, keep=form.keep))
 
@@ -308,19 +313,16 @@ def _places(file: _File, old: str) -> list[_Place]:
     if whole:
         return sorted(whole, key=lambda place: len(place.alignment.differences))
     for size in sorted({max(_SEED_LEAST, min(most, len(letters) // 4)) for most in _SEED_SIZES}, reverse=True):
-        if seed := _seed(skeleton, letters, size):
+        if seed := _seed(skeleton, letters, widths, size):
             return [beside(*seed)]
     return []
 
 
-def _seed(skeleton: _Skeleton, letters: Sequence[str], size: int) -> tuple[int, int] | None:
+def _seed(skeleton: _Skeleton, letters: Sequence[str], widths: Sequence[int], size: int) -> tuple[int, int] | None:
     """The index in `letters` and the place in the skeleton where a walk along the nearest place begins."""
     spread = max(0, len(letters) - size)
     indices = sorted({spread * n // (_SEEDS - 1) for n in range(_SEEDS)})
     hits: list[tuple[int, int, int, int]] = []  # diagonal, index, place, how many places this piece has
-    widths = [0]
-    for letter in letters:
-        widths.append(widths[-1] + len(letter.encode()))
     for i in indices:
         places = list(skeleton.places("".join(letters[i : i + size]).encode(), _SEED_PLACES))
         hits += [(at - widths[i], i, at, len(places)) for at in places]

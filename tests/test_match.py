@@ -616,6 +616,19 @@ def test_long_lines_are_quoted_around_the_place() -> None:
     assert lines == (1,)
 
 
+def test_blanks_and_wide_characters_do_not_shorten_the_walk() -> None:
+    data = "\n".join(" " * 2000 + f"中文 line {n}" for n in range(20)).encode()
+    text, lines = near_miss(data, UTF8, "\n".join(f"\t中文 line {n}" for n in range(20)), "x")
+    assert "nearest place is lines 1-20" in text
+    assert lines == (1,)
+    chinese = "".join(f"第{n}行的中文文字\n" for n in range(300))
+    text, lines = near_miss(chinese.encode(), UTF8, chinese.replace("第299", "第298"), "x")
+    assert "from line 300, column 4, on the file has `9行的" in text
+    assert lines == (1,)
+    spaced = near_miss(b"alpha beta" + b" " * 500 + b"gamma\n", UTF8, "alpha beta delta", "x")[0]
+    assert "from line 1, column 511, on the file has `gamma`" in spaced
+
+
 def test_a_long_text_is_walked_in_part() -> None:
     line = "some line of a long text\n"
     old = line * 2000
