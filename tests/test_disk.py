@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import fcntl
 import hashlib
 import os
+import re
 import socket
 import stat
 import threading
@@ -448,3 +450,20 @@ def test_leases_fall_back_where_there_are_none(path: Path, monkeypatch: pytest.M
         _syscalls.push_data(f.fileno())
         monkeypatch.setattr(_syscalls, "_renameat2", None)
         assert not _syscalls.exchange(f.fileno(), "a", "b")
+
+
+@pytest.mark.parametrize(("number", "raises"), [(22, False), (38, False), (95, False), (5, True), (16, True)])
+def test_an_exchange_that_the_file_system_does_not_know_is_no_error(
+    number: int, raises: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> int:
+        ctypes.set_errno(number)
+        return -1
+
+    monkeypatch.setattr(_syscalls, "_renameat2", refuse)
+    for call in (_syscalls.exchange, _syscalls.rename_new):
+        if raises:
+            with pytest.raises(OSError, match=re.escape(os.strerror(number))):
+                call(0, "a", "b")
+        else:
+            assert not call(0, "a", "b")
