@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import langchain_filestate
-from langchain_filestate._omission import PHRASES, find_placeholders, looks_like
+from langchain_filestate._omission import find_placeholders, looks_like
+from langchain_filestate._phrases import PHRASES
 
 PROGRAM = """\
 import os
