@@ -50,9 +50,9 @@ class Change:
         thread_id: LangGraph thread; None outside a graph or without a thread.
         checkpoint_id: Checkpoint that the call ran from, if there is one.
         tool_call_id: Id of the tool call, if there is one.
-        result: What is needed to give the same answer again. Plain JSON; not to be changed afterwards. `"made"` lists
-            the directories that the change made for the file, outermost first, real absolute paths; `"rewind"` is
-            the id of the rewind that it is part of.
+        result: What is needed to give the same answer again. Plain JSON; not to be changed afterwards. `"message_id"`
+            is the assistant message with the call; `"made"` lists the directories that the change made for the file,
+            outermost first, real absolute paths; `"rewind"` is the id of the rewind that it is part of.
         kept: Whether the bytes before are in the history. False if they were larger than its limit, or not known.
     """
 
@@ -69,6 +69,11 @@ class Change:
     tool_call_id: str | None
     result: dict[str, Any] = field(default_factory=dict)
     kept: bool = True
+
+    def is_mate(self, other: Change) -> bool:
+        """True if another change was made by a call of the same assistant message."""
+        message = self.result.get("message_id")
+        return message is not None and (other.thread_id, other.result.get("message_id")) == (self.thread_id, message)
 
     def to_json(self) -> str:
         """The change as ASCII JSON text.

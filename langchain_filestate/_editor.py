@@ -8,6 +8,7 @@ and the plan made anew, so that under contention little happens between the snap
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from langchain_filestate._siblings import Siblings
     from langchain_filestate._workspace import Location, Workspace
 
-MAX_TRIES = 100
+MAX_TRIES = 1000
 """How often a plan is made anew because the file changed between plan and commit."""
 
 APPLIED = "This change was already applied."
@@ -252,7 +253,7 @@ class Editor:
                 change = self._change_of(call, ready, after, seq, target.made)
                 change = self.history.record(change, before.data)
                 try:
-                    _disk.commit(target, plan.after, before.digest)
+                    _disk.commit(target, plan.after, before.digest, known=before.data)
                 except (_disk.Changed, Refused, OSError):
                     self.history.withdraw(change)
                     raise
@@ -271,7 +272,7 @@ class Editor:
 
     def _change_of(self, call: Call, ready: Ready, after: str, seq: int, made: tuple[str, ...]) -> Change:
         return Change(
-            id=self._change_id(call),
+            id=self._change_id(call, ready.given or ready.op),
             path=ready.before.path,
             before=ready.before.digest,
             after=after,
@@ -291,10 +292,12 @@ class Editor:
             },
         )
 
-    def _change_id(self, call: Call) -> str:
+    def _change_id(self, call: Call, given: Operation) -> str:
         if call.message_id is None or call.identity is None:
             return ""  # nothing is a replay
-        return self.history.change_id(call.thread_id, call.message_id, call.identity)
+        # Who goes back and changes the arguments of a call keeps its id, but means another call.
+        what = json.dumps([call.identity, call.tool, given.args()])
+        return self.history.change_id(call.thread_id, call.message_id, what)
 
     def _after_write(self, call: Call, change: Change, after: bytes, target: _disk.Target) -> Formatted:
         """Run the hook; what it changed is a second change."""
@@ -329,7 +332,7 @@ class Editor:
         self, call: Call, op: Operation, location: Location, snapshot: _disk.Snapshot | None
     ) -> Outcome | None:
         """The same answer again if this very call has been carried out before; None if it is to be carried out."""
-        name = self._change_id(call)
+        name = self._change_id(call, op)
         change = self.history.find(name, call.thread_id) if name else None
         if change is None or change.path != location.path:
             return None
@@ -342,27 +345,26 @@ class Editor:
                 "Read it again to see what it is now.",
                 code="conflict",
             )
-        memory = Memory(call, self.siblings, location.path)
-        with _disk.lock(location.path):
-            seq = memory.next_seq()
+        # The record keeps its place in time: what was read or written after it goes before it.
         if "artifact" in change.result:
-            outcome = answered(call, change, seq)
+            outcome = answered(call, change, change.seq)
         else:
-            outcome = self._again(call, op, change, memory, seq)
+            outcome = self._again(call, op, change)
         result = outcome.result.model_copy(update={"already_applied": True})
         return replace(outcome, content=f"{APPLIED} {outcome.content}", result=result)
 
-    def _again(self, call: Call, op: Operation, change: Change, memory: Memory, seq: int) -> Outcome:
+    def _again(self, call: Call, op: Operation, change: Change) -> Outcome:
         """The answer of a change made before, planned once more on the bytes that were there then."""
         data = None if change.before is None else self.history.content(change.before)
         if change.before is not None and data is None:
             raise Refused(f"{APPLIED} What it changed is no longer kept; read the file to see it.", code="conflict")
         fmt = _text.UTF8 if data is None else _text.detect(data, self.policy.encodings)
         before = Before(change.path, data, change.before, fmt)
+        memory = Memory(call, self.siblings, change.path)
         args = change.result.get("args")
         done = op if args is None else op.with_args(args)
         ready = Ready(
             done, before, done.plan(before, self.policy), memory, memory.known(change.before), None, change.mode,
             bool(change.result.get("stale")), None if args is None else op,
         )  # fmt: skip
-        return outcome_of(self, call, ready, change.after or "", seq)
+        return outcome_of(self, call, ready, change.after or "", change.seq)

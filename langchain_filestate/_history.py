@@ -157,18 +157,20 @@ class FileHistory:
 
         Returns:
             "pending": the disk is as before the change. "applied": it is as after the change, or recorded changes made
-            later lead from there to the disk without undoing it. "unknown": neither; somebody else wrote, or the change
-            was undone.
+            later lead from there to the disk; also if the disk is as before, where only calls of the same message lead
+            there: they run again as well, or not at all. "unknown": neither; somebody else wrote, or the change was
+            rewound.
         """
         if digest == change.after:
             return "applied"
-        if digest == change.before:
-            return "pending"
         later = [mark for mark in self._shelf.marks(change.path) if mark.seq > change.seq]
         run = trace(later, change.after, digest)
-        if run is None or any(mark.after == change.before for mark in run):
+        if digest == change.before:
+            return "applied" if run and all(map(change.is_mate, self._shelf.load(run))) else "pending"
+        if run is None:
             return "unknown"
-        return "applied"
+        back = self._shelf.load([mark for mark in run if mark.after == change.before])
+        return "unknown" if any(each.tool == "rewind" for each in back) else "applied"
 
     # ---- a path
 

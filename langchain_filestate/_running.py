@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.config import get_config
+from pydantic import BaseModel
 
 from langchain_filestate.errors import Refused
 from langchain_filestate.state import value_of
@@ -102,8 +103,17 @@ def _among(
 
 
 def _given(args: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
-    """True if these are the arguments that the model gave; lists have become models by now and are not compared."""
-    return all(args[name] == value for name, value in arguments.items() if name in args and not isinstance(value, list))
+    """True if these are the arguments that the model gave."""
+    return all(_equal(args[name], value) for name, value in arguments.items() if name in args)
+
+
+def _equal(given: Any, value: Any) -> bool:
+    """Compares a value that the model gave with what it was validated to: dicts have become models."""
+    if isinstance(value, list):
+        return isinstance(given, list) and len(given) == len(value) and all(map(_equal, given, value))
+    if isinstance(value, BaseModel):
+        return isinstance(given, dict) and all(_equal(each, getattr(value, name, each)) for name, each in given.items())
+    return bool(given == value)
 
 
 def wrong(error: ValidationError) -> Refused:

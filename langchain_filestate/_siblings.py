@@ -115,7 +115,11 @@ class Siblings:
         """
         with self._changed:
             message = self._of(place.message)
-            message.records.setdefault((agent, path), []).append((place.index, record))
+            # A call that runs again answers with another message; what it left the first time is not evidence.
+            left = [each for each in message.records.get((agent, path), ()) if each[0] != place.index]
+            message.records[agent, path] = [*left, (place.index, record)]
+            for old in [name for name, (index, _) in message.evidence.items() if index == place.index]:
+                del message.evidence[old]
             message.evidence[evidence] = (place.index, written)
 
     def record(self, place: Place, agent: str, path: str) -> Record | None:
