@@ -270,9 +270,12 @@ def render(
     notes = [f"Notebook ({_text.show(kind)}), cells {first}-{number} of {total}."]
     if not whole:
         notes.append(f"Characters {begin + 1}-{end} of the {len(source)} in cell {first}.")
+    following = None
     if end < len(source):
+        following = (first, end + 1)
         notes.append(f"Go on with offset={first}, column={end + 1}.")
     elif number < total:
+        following = (number + 1, 1)
         notes.append(f"Go on with offset={number + 1}.")
     seen = (first if whole else first + 1, number)
     return _text.Window(
@@ -282,6 +285,7 @@ def render(
         last_line=number,
         seen=(seen,) if seen[0] <= seen[1] else (),
         complete=seen == (1, total),
+        following=following,
     )
 
 

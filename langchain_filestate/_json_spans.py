@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 _DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"[ \t\n\r]*")  # the white space of JSON; Python's \s is wider
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)")
-_BEYOND_ASCII = re.compile(r"\\u(?!00[0-7]|[dD][89a-fA-F]..\Z)")  # half a pair has to be escaped anywhere
+# An escape of something beyond ASCII that need not be one: half a surrogate pair always is.
+_BEYOND_ASCII = re.compile(r"\\u(?:[dD][89abAB]..\\u[dD][c-fC-F]|(?!00[0-7]|[dD][89a-fA-F])[0-9a-fA-F]{4})")
 _HEX = re.compile(r"\\u([0-9a-f]{4})")
 
 
@@ -212,8 +213,8 @@ class Spelling:
             ascii_only = False
         elif any(map(_BEYOND_ASCII.match, found)):
             ascii_only = True
-        else:
-            ascii_only = text.isascii() and any(_BEYOND_ASCII.match(escape[0]) for escape in _ESCAPE.finditer(text))
+        else:  # without escaped backslashes, each backslash begins an escape
+            ascii_only = text.isascii() and bool(_BEYOND_ASCII.search(text.replace("\\\\", "")))
         hexes = "".join(escape.replace("\\u", "") for escape in seen.values() if "\\u" in escape[:2])
         upper = hexes.isupper()
         # What is also found unescaped is no habit, unless it must be escaped and so can only belong to the layout.

@@ -297,11 +297,11 @@ def test_following_the_notes_shows_every_character_once(sources: list[str], max_
             if '<cell id="' in part:
                 name, _, source = part.split('<cell id="')[1].partition('" type="markdown">\n')
                 shown[name] = shown.get(name, "") + source
-        last = window.notes[-1]
-        if not last.startswith("Go on"):
+        if window.following is None:
             break
-        numbers = dict(item.split("=") for item in last[:-1].removeprefix("Go on with ").split(", "))
-        offset, column = int(numbers["offset"]), int(numbers.get("column", 1))
+        offset, column = window.following
+        on = f"offset={offset}, column={column}" if column > 1 else f"offset={offset}"
+        assert window.notes[-1] == f"Go on with {on}."
     assert shown == {f"c{n}": source for n, source in enumerate(sources)}
 
 

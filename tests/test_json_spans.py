@@ -148,7 +148,13 @@ def test_spelling_is_learned(seen: str, value: str, written: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "written"),
-    [('["a", "é"]', '"ü"'), (r'["a", "\u00e9"]', r'"\u00fc"'), (r'["a", "\\u00e9", "\u0041"]', '"ü"')],
+    [
+        ('["a", "é"]', '"ü"'),
+        (r'["a", "\u00e9"]', r'"\u00fc"'),
+        (r'["a", "\\u00e9", "\u0041\ud800"]', '"ü"'),
+        (r'["a", "\\\u00e9"]', r'"\u00fc"'),
+        (r'["a", "\ud83d\ude00"]', r'"\u00fc"'),
+    ],
 )
 def test_the_whole_text_decides_where_the_strings_leave_it_open(text: str, written: str) -> None:
     assert Spelling.of(text, ['"a"']).string("ü") == written
