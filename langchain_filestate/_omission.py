@@ -44,8 +44,9 @@ MANY = 100
 SUBJECT = 2
 """Placeholders in the old text that make them its subject."""
 
-Look = Literal["dots", "words", "faint"]
-"""How a line shows what it is: dots and telling words, words alone, or dots with words that tell little."""
+Look = Literal["silent", "dots", "words", "faint"]
+"""How a line shows what it is: dots in a comment and no word, dots and telling words, words alone, or dots with words
+that tell little."""
 
 _LONGEST_WORD = max(map(len, KINDS))
 _MOST_WORDS = max(word.count(" ") + 1 for word in KINDS)
@@ -140,7 +141,9 @@ def _standing_in(old: Sequence[str], new: Sequence[str], found: Mapping[int, Loo
             missing = sum(line in gone for line in old[i + 1 : j])
             balance[here] = missing, sum(line in added for line in new[k + 1 : m])
         missing, more = balance[here]
-        if (missing >= MUCH and missing > more) if look == "faint" else missing:
+        # Without a telling word it is one only where more went than came: "# ..." also ends a quoted traceback.
+        least = {"faint": MUCH, "silent": 1}.get(look)
+        if missing if least is None else missing >= least and missing > more:
             yield at
 
 
@@ -159,7 +162,7 @@ def looks_like(line: str) -> Look | None:
         if item or not _ONLY.fullmatch(text):
             return None
         if mark:
-            return "dots"
+            return "silent"
         return "faint" if line[0] == text[0] and text in _BARE else None
     count = _count(words)
     if count is None or text.endswith((":", "?", "：", "？")):

@@ -343,3 +343,10 @@ def test_no_false_alarm_on_real_files() -> None:
             changed[at:at] = [chance.choice(lines) for _ in range(3)]
         assert find_placeholders(text, text) == []
         assert find_placeholders(text, "\n".join(changed)) == []
+
+
+def test_dots_of_a_quoted_traceback_are_text() -> None:
+    before = "# >>> f()\n# SyntaxError: missing bracket\n"
+    after = "# >>> f()\n#     ...\n# MathError: missing bracket!\n"
+    assert find_placeholders(before, after) == []
+    assert find_placeholders("# >>> f()\na\nb\nc\n", "# >>> f()\n#     ...\n") == [(2, "#     ...")]
