@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 KINDS = ["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)]
 
+EACH = ["memory-agent", "memory-graph", "sqlite-agent", pytest.param("postgres-graph", marks=pytest.mark.postgres)]
+"""Backend and kind of graph; both kinds of graph with each backend would show no more and take longer."""
+
+EACH = ["memory-agent", "memory-graph", "sqlite-agent", pytest.param("postgres-graph", marks=pytest.mark.postgres)]
+"""Backend and kind of graph; both kinds of graph with each backend would show no more and take longer."""
+
 _set_up: set[str] = set()
 
 
@@ -59,10 +65,3 @@ def opened(kind: str, where: Path, request: pytest.FixtureRequest) -> Iterator[B
                 saver.setup()
                 _set_up.add(url)
             yield Backend(saver, store)
-
-
-@pytest.fixture(params=KINDS)
-def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]:
-    """Each kind in turn. Test modules import this fixture by name, with `postgres_url`."""
-    with opened(request.param, tmp_path, request) as one:
-        yield one

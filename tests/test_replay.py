@@ -17,10 +17,11 @@ from langgraph.types import Command
 from langchain_filestate import FileHistory, _disk, tools
 from langchain_filestate._changes import Change
 from langchain_filestate._siblings import Siblings
-from tests.backends import Backend, backend  # noqa: F401  a fixture
+from tests.backends import EACH, KINDS, Backend, opened
 from tests.notebook_styles import JUPYTER
 from tests.postgres import postgres_url  # noqa: F401  a fixture
-from tests.scripted import Session, agent_session, call, code, edit, graph_session, many, read, tool_messages, write
+from tests.scripted import KINDS as SESSIONS
+from tests.scripted import Session, call, code, edit, graph_session, many, read, tool_messages, write
 
 APPLIED = "This change was already applied."
 APPROVE = {"decisions": [{"type": "approve"}]}
@@ -48,7 +49,7 @@ class Case:
     before: dict[str, bytes]
     calls: Makes
     after: dict[str, bytes] | None
-    """None: whatever it is after the first time."""
+    """None: whatever it is after the first time. Of a bundle: those that are known."""
     changes: int = 1
 
 
@@ -99,7 +100,21 @@ CASES = [
         3,
     ),
 ]  # fmt: skip
-BY_NAME = {case.name: case for case in CASES}
+
+
+def bundle(*names: str) -> Case:
+    """Cases in one message, each in a directory of its own; all without names."""
+    cases = [case for case in CASES if not names or case.name in names]
+    return Case(
+        "bundle",
+        {f"{case.name}/{name}": data for case in cases for name, data in case.before.items()},
+        lambda d: [one for case in cases for one in case.calls(d / case.name)],
+        {f"{case.name}/{name}": data for case in cases for name, data in (case.after or {}).items()},
+        sum(case.changes for case in cases),
+    )
+
+
+ALL = bundle()
 
 
 def files(root: Path) -> dict[str, bytes]:
@@ -134,19 +149,24 @@ class Bench:
         return FileHistory(self.backend.store).changes(self.backend.thread(root.name))
 
 
-@pytest.fixture
-def bench(backend: Backend, tmp_path: Path, session: Callable[..., Session]) -> Bench:  # noqa: F811  pytest's way
-    base = tmp_path / "files"
+def bench_of(kind: str, make: Callable[..., Session], where: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
+    base = where / "files"
     base.mkdir()
-    return Bench(session, backend, base.resolve())
+    with opened(kind, where, request) as backend:
+        yield Bench(make, backend, base.resolve())
 
 
-@pytest.fixture
-def nodes(backend: Backend, tmp_path: Path) -> Bench:  # noqa: F811  pytest's way
-    """Only graphs with a `ToolNode`."""
-    base = tmp_path / "files"
-    base.mkdir()
-    return Bench(graph_session, backend, base.resolve())
+@pytest.fixture(params=EACH)
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    """Each kind of backend and of graph."""
+    kind, make = request.param.split("-")
+    yield from bench_of(kind, SESSIONS[make], tmp_path, request)
+
+
+@pytest.fixture(params=KINDS)
+def nodes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    """Each kind of backend, with a `ToolNode`."""
+    yield from bench_of(request.param, graph_session, tmp_path, request)
 
 
 @pytest.fixture
@@ -202,52 +222,47 @@ def shape(session: Session) -> Any:
     }
 
 
-def check_files(case: Case, root: Path, first: dict[str, bytes] | None = None) -> dict[str, bytes]:
+def check_files(case: Case, root: Path) -> dict[str, bytes]:
     found = files(root)
-    found.pop("ask.txt", None)
-    wanted = case.after if case.after is not None else first
-    assert wanted is None or found == wanted
-    assert found != case.before or case.name == "there and back"
+    assert {name: data for name, data in found.items() if name in (case.after or {})} == case.after
     return found
 
 
 # ---- time travel
 
 
-@pytest.mark.parametrize("name", BY_NAME)
-def test_time_travel_to_before_the_tools(bench: Bench, name: str, new_process: Callable[[], None]) -> None:
-    case = BY_NAME[name]
-    root, session = bench.session(case.before)
-    first = played(case, root, session)
-    there, records = check_files(case, root), shape(session)
+def test_time_travel_to_before_the_tools(bench: Bench, new_process: Callable[[], None]) -> None:
+    root, session = bench.session(ALL.before)
+    first = played(ALL, root, session)
+    there, records = check_files(ALL, root), shape(session)
     same(first, rerun(session, before_tools(session)))
     assert shape(session) == records
     new_process()
     session = bench.again(root)
     same(first, rerun(session, before_tools(session)))
     assert shape(session) == records
-    assert check_files(case, root, there) == there
-    assert len(bench.changes(root)) == case.changes
-    if "a" in there:  # all of it is known, and nobody else changed it
-        assert code(session.one(write(root / "a", "z\n"))) is None
+    assert files(root) == there
+    assert len(bench.changes(root)) == ALL.changes
+    # All of it is known, and nobody else changed it.
+    again = session.say([write(root / name, "z\n") for name in there if name.endswith("a")])
+    assert {code(message) for message in again} == {None}
 
 
-@pytest.mark.parametrize("name", ["edit", "append", "write", "create", "cell", "two on one", "several"])
-def test_time_travel_with_later_changes_on_top(bench: Bench, name: str, new_process: Callable[[], None]) -> None:
-    case = BY_NAME[name]
-    root, session = bench.session(case.before)
-    first = played(case, root, session)
+def test_time_travel_with_later_changes_on_top(bench: Bench, new_process: Callable[[], None]) -> None:
+    root, session = bench.session(ALL.before)
+    first = played(ALL, root, session)
     tools_ran = before_tools(session)
-    later = [cell(root / name, "c2", "later") if name.endswith(".ipynb") else write(root / name, "later\n") for name in files(root)]
-    assert [code(message) for message in session.say(later)] == [None] * len(later)
-    assert len(session.say(*([edit(root / name, "later", "last")] for name in files(root)))) == len(later)
-    there, count = files(root), len(bench.changes(root))
+    names = list(files(root))
+    later = [cell(root / n, "c2", "later") if n.endswith(".ipynb") else write(root / n, "later\n") for n in names]
+    last = [cell(root / n, "c2", "last") if n.endswith(".ipynb") else edit(root / n, "later", "last") for n in names]
+    assert {code(message) for message in session.say(later, last)} == {None}
+    there = files(root)
     same(first, rerun(session, tools_ran))
     new_process()
     session = bench.again(root)
     same(first, rerun(session, tools_ran))
     assert files(root) == there
-    assert len(bench.changes(root)) == count
+    assert len(bench.changes(root)) == ALL.changes + 2 * len(names)
 
 
 def test_time_travel_after_somebody_else_wrote(bench: Bench) -> None:
@@ -275,7 +290,13 @@ def test_time_travel_after_a_rewind_applies_again(bench: Bench) -> None:
         assert again.artifact["already_applied"] is False
         assert files(root) == {"a": b"xx\n"}
         same([first], rerun(session, there))
-    assert [change.tool for change in bench.changes(root)] == ["edit_file", "rewind", "edit_file", "rewind", "edit_file"]
+    assert [change.tool for change in bench.changes(root)] == [
+        "edit_file",
+        "rewind",
+        "edit_file",
+        "rewind",
+        "edit_file",
+    ]
 
 
 def test_a_call_whose_arguments_were_changed_at_the_checkpoint_is_another_one(bench: Bench) -> None:
@@ -284,7 +305,9 @@ def test_a_call_whose_arguments_were_changed_at_the_checkpoint_is_another_one(be
     session.one(edit(root / "a", "one", "two"))
     there = session.graph.get_state(before_tools(session))
     message = there.values["messages"][-1]
-    message = message.model_copy(update={"tool_calls": [{**message.tool_calls[0], "args": edit(root / "a", "two", "three")["args"]}]})
+    message = message.model_copy(
+        update={"tool_calls": [{**message.tool_calls[0], "args": edit(root / "a", "two", "three")["args"]}]}
+    )
     fork = session.graph.update_state(there.config, {"messages": [message]}, as_node="model")
     (answer,) = rerun(session, fork)
     assert code(answer) is None, answer.content
@@ -300,25 +323,24 @@ def zero(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{**one, "id": "call_0"} for one in calls]
 
 
-@pytest.mark.parametrize("name", ["append", "two on one", "there and back", "several"])
-def test_one_id_for_every_call(bench: Bench, name: str, new_process: Callable[[], None]) -> None:
-    case = BY_NAME[name]
-    root, session = bench.session(case.before)
-    session.say(zero([read(root / name) for name in case.before]))
-    first = session.say(zero(case.calls(root)))
-    there = check_files(case, root)
+def test_one_id_for_every_call(bench: Bench, new_process: Callable[[], None]) -> None:
+    root, session = bench.session(ALL.before)
+    session.say(zero([read(root / name) for name in ALL.before]))
+    first = session.say(zero(ALL.calls(root)))
+    check_files(ALL, root)
     tools_ran = before_tools(session)
-    more = session.say(zero([edit(root / "a", "\n", "\nmore\n", replace_all=True)]))
-    more += session.say(zero([edit(root / "a", "more", "more more", replace_all=True)]))
-    assert [code(message) for message in more] == [None, None]
-    there, count = files(root), len(bench.changes(root))
-    assert count == case.changes + 2
+    for old, new in (("\n", "\nmore\n"), ("more", "more more")):
+        calls = [
+            edit(root / name, old, new, replace_all=True) for name in ("append/a", "two on one/a", "there and back/a")
+        ]
+        assert [code(message) for message in session.say(zero(calls))] == [None, None, None]
+    there = files(root)
     same(first, rerun(session, tools_ran))
     new_process()
     session = bench.again(root)
     same(first, rerun(session, tools_ran))
     assert files(root) == there
-    assert len(bench.changes(root)) == count
+    assert len(bench.changes(root)) == ALL.changes + 6
 
 
 def test_one_id_for_two_multi_edits_of_one_message(bench: Bench) -> None:
@@ -339,16 +361,15 @@ def asks(planned: Any) -> bool:
 
 
 @pytest.mark.parametrize("fresh", [False, True], ids=["same process", "new process"])
-@pytest.mark.parametrize("name", BY_NAME)
-def test_resume_after_an_interrupt(nodes: Bench, name: str, fresh: bool, new_process: Callable[[], None]) -> None:
+def test_resume_after_an_interrupt(nodes: Bench, fresh: bool, new_process: Callable[[], None]) -> None:
     """A `ToolNode` runs all calls of the message again."""
-    case = BY_NAME[name]
+    case = ALL
     twin, plain = nodes.session(case.before)
     first, records = played(case, twin, plain), shape(plain)
     root, session = nodes.session(case.before, approve=asks)
     played(case, root, session, write(root / "ask.txt", "asked"))
     there = check_files(case, root)
-    assert there == files(twin)
+    assert there == check_files(case, twin)
     if fresh:
         new_process()
         session = nodes.again(root, approve=asks)
@@ -358,16 +379,14 @@ def test_resume_after_an_interrupt(nodes: Bench, name: str, fresh: bool, new_pro
     *again, asked = tool_messages(out)[had:]
     assert code(asked) is None
     same(first, again)
-    assert check_files(case, root, there) == there
-    assert (root / "ask.txt").read_bytes() == b"asked"
+    assert files(root) == {**there, "ask.txt": b"asked"}
     assert len(nodes.changes(root)) == case.changes + 1
     mine = {(a, p.replace(root.name, twin.name)): r for (a, p), r in shape(session).items() if "ask" not in p}
     assert mine == records
 
 
-@pytest.mark.parametrize("name", ["append", "two on one", "there and back", "several", "cell", "create"])
-def test_resume_after_a_sibling_crashed(bench: Bench, name: str, new_process: Callable[[], None]) -> None:
-    case = BY_NAME[name]
+def test_resume_after_a_sibling_crashed(bench: Bench, new_process: Callable[[], None]) -> None:
+    case = ALL
     down = [2]
 
     @tool
@@ -380,13 +399,13 @@ def test_resume_after_a_sibling_crashed(bench: Bench, name: str, new_process: Ca
 
     twin, plain = bench.session(case.before)
     first, records = played(case, twin, plain), shape(plain)
-    root, session = bench.session(case.before, **more_tools(bench, boom))
+    root, session = bench.session(case.before, tools=[boom])
     if case.before:
         session.say([read(root / name) for name in case.before])
     with pytest.raises(RuntimeError, match="boom"):
         session.say([*case.calls(root), call("boom")])
     new_process()
-    session = bench.again(root, **more_tools(bench, boom))
+    session = bench.again(root, tools=[boom])
     with pytest.raises(RuntimeError, match="boom"):
         session.graph.invoke(None, session.config)
     session.model.script[:] = ["done"]
@@ -400,10 +419,6 @@ def test_resume_after_a_sibling_crashed(bench: Bench, name: str, new_process: Ca
     assert mine == records
 
 
-def more_tools(bench: Bench, *tools: Any) -> dict[str, Any]:
-    return {"tools": list(tools)}
-
-
 # ---- a kill between history and disk
 
 
@@ -412,11 +427,10 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("name", ["append", "create", "write", "cell", "apart"])
 def test_a_kill_around_the_commit(
-    bench: Bench, name: str, when: str, new_process: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+    bench: Bench, when: str, new_process: Callable[[], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    case = BY_NAME[name]
+    case = bundle("append", "create", "write", "cell", "apart")  # no call needs another one's result
     twin, plain = bench.session(case.before)
     first, records = played(case, twin, plain), shape(plain)
     root, session = bench.session(case.before)
@@ -496,19 +510,14 @@ def test_a_change_with_a_formatter_is_replayed(bench: Bench, new_process: Callab
     assert files(root) == {"a": b"x_x\nyy\n"}
 
 
-async def test_replays_in_async_graphs(backend: Backend, tmp_path: Path) -> None:  # noqa: F811  pytest's way
-    from langgraph.checkpoint.memory import InMemorySaver
-
-    for make in (agent_session, graph_session):
-        root = tmp_path / make.__name__
-        root.mkdir()
-        (root / "a").write_bytes(b"x\n")
-        session = make(root, checkpointer=InMemorySaver(), history=backend.history(), thread=backend.thread(make.__name__))
-        await session.asay(read(root / "a"))
-        first = await session.asay([edit(root / "a", "x", "xx"), edit(root / "a", "xx", "xxx")])
-        out = await session.graph.ainvoke(None, before_tools(session))
-        same(first, tool_messages(out)[1:])
-        assert (root / "a").read_bytes() == b"xxx\n"
+async def test_replays_in_async_graphs(tmp_path: Path, session: Callable[..., Session]) -> None:
+    (tmp_path / "a").write_bytes(b"x\n")
+    one = session()
+    await one.asay(read(tmp_path / "a"))
+    first = await one.asay([edit(tmp_path / "a", "x", "xx"), edit(tmp_path / "a", "xx", "xxx")])
+    out = await one.graph.ainvoke(None, before_tools(one))
+    same(first, tool_messages(out)[1:])
+    assert (tmp_path / "a").read_bytes() == b"xxx\n"
 
 
 def test_outside_a_thread_nothing_is_a_replay(tmp_path: Path) -> None:
