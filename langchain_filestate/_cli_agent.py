@@ -22,17 +22,18 @@ from langgraph.errors import GraphBubbleUp
 from pathspec import GitIgnoreSpec
 
 from langchain_filestate import _text
-from langchain_filestate._cli_show import Stop, one_line
+from langchain_filestate._cli_show import Stop, clean, one_line
 from langchain_filestate.errors import Refused
 from langchain_filestate.middleware import FileStateMiddleware
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from langchain.agents.middleware.types import ModelRequest, ModelResponse
     from langchain_core.tools import BaseTool
     from langgraph.checkpoint.base import BaseCheckpointSaver
     from langgraph.graph.state import CompiledStateGraph
+    from langgraph.types import StateSnapshot
 
     from langchain_filestate.tools import FileToolkit
 
@@ -166,6 +167,31 @@ def agent_of(
         checkpointer=saver,
         name=NAME,
     )
+
+
+def checkpoint_of(snapshots: Iterable[StateSnapshot], thread: str, given: str) -> StateSnapshot:
+    """The checkpoint that the user means.
+
+    Args:
+        snapshots: All checkpoints of the thread.
+        thread: The thread.
+        given: Its id, or how it begins.
+
+    Raises:
+        Stop: There is none, or more than one.
+    """
+    named = []
+    for each in snapshots:
+        own = each.config["configurable"]["checkpoint_id"]
+        if own == given:
+            return each
+        if given and own.startswith(given):
+            named.append(each)
+    if not named:
+        raise Stop(f"Thread {thread} has no checkpoint {clean(given)}; `rewind --thread {thread}` lists them.")
+    if len(named) > 1:
+        raise Stop(f"{len(named)} checkpoints begin with {clean(given)}; give more of it.")
+    return named[0]
 
 
 def lister(toolkit: FileToolkit) -> BaseTool:

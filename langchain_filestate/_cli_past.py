@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from langchain_filestate._rewind import RewindEntry
 
 _MOST_BYTES = 64 * 1024 * 1024
-_SHORTEST_ID = 4
+_ID_SHOWN = 18
+"""Characters of a checkpoint's id that hold its time, to 100 ns; the rest is the machine."""
 
 
 # ---- history
@@ -294,7 +295,7 @@ def _list(args: argparse.Namespace, screen: Screen, places: Sequence[Place]) -> 
                 }
             )
         return
-    rows = [[place.checkpoint, clock(place.when), str(place.later), place.last] for place in places]
+    rows = [[place.checkpoint[:_ID_SHOWN], clock(place.when), str(place.later), place.last] for place in places]
     screen.table(["checkpoint", "when", "#changes since", "last message"], rows)
     screen.line("")
     screen.line("Go back with --to CHECKPOINT, or with --before NUMBER of a change in `history`.")
@@ -310,17 +311,9 @@ def _snapshot(args: argparse.Namespace, snapshots: Iterable[StateSnapshot], chan
         if found is None:
             raise Stop(f"No checkpoint before change {args.before} is kept.")
         return found
-    named = [
-        each
-        for each in snapshots
-        if (own := each.config["configurable"]["checkpoint_id"]) == args.to
-        or (len(args.to) >= _SHORTEST_ID and own.startswith(args.to))
-    ]
-    if not named:
-        raise Stop(f"Thread {args.thread} has no checkpoint {clean(args.to)}; without --to they are listed.")
-    if len(named) > 1:
-        raise Stop(f"{len(named)} checkpoints begin with {clean(args.to)}; give more of it.")
-    return named[0]
+    from langchain_filestate._cli_agent import checkpoint_of  # noqa: PLC0415  langchain is slow to import
+
+    return checkpoint_of(snapshots, args.thread, args.to)
 
 
 def _entry_json(entry: RewindEntry) -> dict[str, Any]:
@@ -363,9 +356,9 @@ def _show(
                 screen.diff(str(entry.patch), indent="")
     screen.line("")
     if args.apply:
-        screen.line(f"Let the agent go on from there: run TASK --thread {thread.id} --from {checkpoint}")
+        screen.line(f"Let the agent go on from there: run TASK --thread {thread.id} --from {checkpoint[:_ID_SHOWN]}")
         if done:
-            screen.line(f"Undo this: rewind --thread {thread.id} --to {newest} --apply")
+            screen.line(f"Undo this: rewind --thread {thread.id} --to {newest[:_ID_SHOWN]} --apply")
     elif done:
         screen.line("This is a preview; add --apply to do it.")
     if left and not args.force:

@@ -18,7 +18,7 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.types import Command
 
 from langchain_filestate import _cli_home as _home
-from langchain_filestate._cli_agent import SCRIPTED, agent_of, model_of
+from langchain_filestate._cli_agent import SCRIPTED, agent_of, checkpoint_of, model_of
 from langchain_filestate._cli_show import Stop, clean, one_line, short
 from langchain_filestate.results import ReadResult, parse_result
 from langchain_filestate.tools import FileToolkit
@@ -85,7 +85,10 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
             raise Stop("Give a task: nothing of this thread was broken off.")
         desk.remember(thread)
         work.tell({"event": "thread", "thread": thread.id, "root": thread.root})
-        return work.all(args.task, start, forked=args.start is not None)
+        try:
+            return work.all(args.task, start, forked=args.start is not None)
+        except Stop as stop:
+            raise Stop(f"{stop.message}\nGo on later with: run --thread {thread.id}", stop.code) from stop
 
 
 def _thread(args: argparse.Namespace, desk: Desk) -> Thread:
@@ -146,10 +149,9 @@ class _Work:
         return {"configurable": {**place, "checkpoint_id": checkpoint} if checkpoint else place}
 
     def state(self, checkpoint: str | None = None) -> StateSnapshot:
-        state = self.graph.get_state(self.config(checkpoint))
-        if checkpoint is not None and state.created_at is None:
-            raise Stop(f"Thread {self.thread} has no checkpoint {clean(checkpoint)}; `rewind` lists them.")
-        return state
+        if checkpoint is not None:
+            return checkpoint_of(self.graph.get_state_history(self.config()), self.thread, checkpoint)
+        return self.graph.get_state(self.config())
 
     def all(self, task: str | None, start: StateSnapshot, *, forked: bool) -> int:
         """What was broken off, then the task."""

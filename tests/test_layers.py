@@ -33,7 +33,8 @@ ROWS = [
     ["middleware"],
     ["display"],
     ["__init__"],
-    ["_cli_home", "_cli_show", "_cli_past", "_cli_agent", "_cli_run", "__main__"],
+    ["_cli_show", "_cli_home", "_cli_agent", "_cli_demo", "_cli_run", "_cli_past"],
+    ["__main__"],
 ]
 LEVEL = {name: level for level, row in enumerate(ROWS) for name in row}
 COMMANDS = {"_cli_show", "_cli_home", "_cli_agent", "_cli_demo", "_cli_run", "_cli_past", "__main__"}
