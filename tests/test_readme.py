@@ -19,7 +19,9 @@ def model(*_: Any, **__: Any) -> Scripted:
 
 
 @pytest.mark.parametrize("number", range(len(BLOCKS)))
-def test_blocks_run(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_blocks_run(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     from langchain.agents import factory
 
     monkeypatch.chdir(tmp_path)

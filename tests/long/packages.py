@@ -91,7 +91,7 @@ def replay(before: bytes, after: bytes, path: Path, toolkit: FileToolkit) -> str
         message = tools["edit_file"].invoke(edit(path, span, want))
         if message.status == "error":
             return f"refused: {message.artifact['code']}"
-        lines[first:last] = [line for line in put.splitlines(keepends=True)] if put else []
+        lines[first:last] = [put] if put else []
         lines = [line + "\n" for line in "".join(lines).split("\n")[:-1]] + (
             [rest] if (rest := "".join(lines).rpartition("\n")[2]) else []
         )
@@ -115,7 +115,7 @@ def compare(old: Path, new: Path) -> tuple[Counter[str], Counter[str], list[str]
                 continue
             found = replay(before, after, Path(root) / relative, toolkit)
             outcome[found] += 1
-            if found not in {"binary"}:
+            if found != "binary":
                 endings[text.newline_style(before, text.UTF8)] += 1
             if found not in {"same", "binary", "another encoding"}:
                 bad.append(f"{relative}: {found}")
