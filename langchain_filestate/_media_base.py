@@ -20,7 +20,9 @@ import threading
 import warnings
 import zlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -161,6 +163,11 @@ def _type_name(data: bytes) -> str:
         if data.startswith(mark, offset):
             return name
     return "binary file" if data else "empty file"
+
+
+def refuse(data: bytes, why: str, cause: BaseException | None = None) -> NoReturn:
+    """Refuse to show a file, with its type and size in the text."""
+    raise Refused(f"Cannot show this file ({describe(data)}): {why}.", code="binary") from cause
 
 
 # What decoders raise over broken files, besides errors of their own. pypdf says so itself ("broken PDF files might

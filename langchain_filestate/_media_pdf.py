@@ -20,9 +20,9 @@ import contextlib
 import io
 import re
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any
 
-from langchain_filestate._media_base import BROKEN, Media, decoding, describe
+from langchain_filestate._media_base import BROKEN, Media, decoding, describe, refuse
 from langchain_filestate.errors import Refused
 
 MAX_PAGES = 100
@@ -39,7 +39,7 @@ _LIMITS: dict[str, Any] = {
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
-def pdf(
+def show_pdf(
     data: bytes,
     *,
     pages: tuple[int, int] | None,
@@ -60,7 +60,7 @@ def pdf(
             import pypdf  # noqa: PLC0415  an optional extra
             from pypdf.errors import DependencyError, PyPdfError  # noqa: PLC0415
         except ImportError:
-            _refuse(data, "reading PDFs needs the Python package pypdf (the extra `media`), which is not installed")
+            refuse(data, "reading PDFs needs the Python package pypdf (the extra `media`), which is not installed")
         whole, body = _body(data)
         if hasattr(pypdf, "apply_configuration"):
             stack.enter_context(pypdf.apply_configuration(**_LIMITS))
@@ -68,19 +68,19 @@ def pdf(
         try:
             reader = pypdf.PdfReader(io.BytesIO(body))
             if reader.is_encrypted and (as_file or not reader.decrypt("")):
-                _refuse(data, "it is encrypted and needs a password")
+                refuse(data, "it is encrypted and needs a password")
             total = len(reader.pages)
         except failures as error:
-            _refuse(data, "it is damaged or encrypted in a way that cannot be read", error)
+            refuse(data, "it is damaged or encrypted in a way that cannot be read", error)
         if not total:
-            _refuse(data, "it has no pages")
+            refuse(data, "it has no pages")
         first, last = _range(pages, total)
         if not as_file:
             media = _text(reader, (first, last, total), column=column, max_chars=max_chars, failures=failures)
             damage = () if whole else ("The PDF is damaged: pages may be missing.",)
             return replace(media, notes=media.notes + damage)
         if not whole:
-            _refuse(data, "it is damaged")
+            refuse(data, "it is damaged")
         if last - first >= MAX_PAGES:
             last = first + MAX_PAGES - 1
         chosen = _sound(body, flaws, total, failures) if last - first + 1 == total else None
@@ -88,9 +88,7 @@ def pdf(
             chosen = _written(data, reader, first, last, failures)
     if len(chosen) > max_bytes:
         advice = "; ask for fewer pages (offset, limit)" if last > first else ""
-        _refuse(
-            data, f"pages {first} to {last} are {len(chosen):,} bytes and at most {max_bytes:,} can be sent{advice}"
-        )
+        refuse(data, f"pages {first} to {last} are {len(chosen):,} bytes and at most {max_bytes:,} can be sent{advice}")
     block: dict[str, Any] = {
         "type": "file",
         "base64": base64.b64encode(chosen).decode("ascii"),
@@ -101,22 +99,18 @@ def pdf(
     return Media((block,), notes, f"{describe(data)}: pages {first} to {last} of {total}.")
 
 
-def _refuse(data: bytes, why: str, cause: BaseException | None = None) -> NoReturn:
-    raise Refused(f"Cannot show this file ({describe(data)}): {why}.", code="binary") from cause
-
-
 def _body(data: bytes) -> tuple[bool, bytes]:
     """Cut off what follows the end of the document; say whether that end and its pointer are in order."""
     end = data.rfind(b"%%EOF")
     if end < 0:
-        _refuse(data, "it is cut off or damaged, its end is missing")
+        refuse(data, "it is cut off or damaged, its end is missing")
     if len(data) > _MAX_BYTES:
-        _refuse(data, f"it is larger than {_MAX_BYTES >> 20} MB")
+        refuse(data, f"it is larger than {_MAX_BYTES >> 20} MB")
     found = re.search(rb"startxref\s+([0-9]{1,12})\s*\Z", data[max(end - 64, 0) : end])
     start = int(found[1]) if found else len(data)
     whole = bool(re.match(rb"\s*(?:xref|[0-9]+\s+[0-9]+\s+obj)", data[start : start + 64]))
     if not whole and end > _MAX_DAMAGED:
-        _refuse(data, "it is damaged, and too large to be searched for what is left of it")
+        refuse(data, "it is damaged, and too large to be searched for what is left of it")
     return whole, data[:end] + b"%%EOF\n"
 
 
@@ -228,7 +222,7 @@ def _written(data: bytes, reader: Any, first: int, last: int, failures: tuple[ty
         writer.write(target)
         _check(pypdf.PdfReader(target, strict=True), last - first + 1)
     except failures as error:
-        _refuse(data, f"pages {first} to {last} are damaged, or too complex to be checked", error)
+        refuse(data, f"pages {first} to {last} are damaged, or too complex to be checked", error)
     return target.getvalue()
 
 

@@ -269,7 +269,7 @@ def test_huge_sizes_are_refused_before_anything_is_decoded(kind: str, side: int)
     if kind.startswith("webp") and side > 16_000:
         side = 16_383
     text = refused(claimed(kind, side, side), kind.split(maxsplit=1)[0])  # type: ignore[arg-type]
-    assert "64,000,000" in text
+    assert ("32,000,000" if "webp" in kind else "64,000,000") in text
     assert f"{side:,} x {side:,}" in text or kind in {"jpeg", "gif frame"}
 
 

@@ -239,6 +239,7 @@ def test_the_notes_of_a_failed_command() -> None:
     )
     assert attribute(command, "x\ny\n[stderr] cat: gone: No such file\n\nExit code: 1", files) == shown
     assert attribute(command, "[stderr] cat: gone: No such file\nx\ny\n\nExit code: 1", files) == shown
+    assert attribute(command, "x\ny\n\nExit code: 1", files) == shown
     assert attribute(command, "x\ncat: gone: No such file\ny\n", files) == {}
     assert attribute("cat a", "[stderr] x\ny\n", {"a": ["[stderr] x", "y"]}) == shown
     # The directory may be what is missing: nothing was shown of an empty file then.
@@ -269,6 +270,8 @@ def test_altered_outputs_count_for_nothing() -> None:
     assert attribute("grep -n e f", "9:end\n", {"f": lines}) == {}
     assert attribute("grep -n e f", "1:key\n", {"f": lines}) == {}
     assert attribute("grep -n e f", "3:end\n1:key = 1\n", {"f": lines}) == {}
+    assert attribute("grep -n e f", "1:key = 1\n1:key = 1\n", {"f": lines}) == {}
+    assert attribute("grep -n e f", "0:end\n", {"f": lines}) == {}
     assert attribute("grep e f", "end\n", {"f": ["end", "x", "end"]}) == {}
     assert attribute("grep e f", "end\nother\n", {"f": ["end"]}) == {}
     assert attribute("grep e f", "end\r\nend\n", {"f": ["end", "x", "end"]}) == {"f": ((1, 1), (3, 3))}
