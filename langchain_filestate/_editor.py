@@ -309,14 +309,20 @@ class Editor:
             raise
         except Exception as error:  # noqa: BLE001  a developer's hook may raise anything; the write stands
             said = f"What runs after a write failed: {type(error).__name__}: {error}"[:1000]
-        now = _disk.snapshot(target)
-        if now is None or now.digest == change.after:
-            return Formatted(after, change.after or "", said)
+        try:
+            now = _disk.snapshot(target)
+        except Refused as refused:  # a link, a directory, or what cannot be read any more: the write stands
+            return Formatted(None, "", said, refused.message)
+        if now is not None and now.digest == change.after:
+            return Formatted(after, now.digest, said)
         second = replace(
-            change, id=f"{change.id}-after" if change.id else "", before=change.after, after=now.digest,
-            seq=next_seq(change.seq), result={"message_id": call.message_id},
+            change, id=f"{change.id}-after" if change.id else "", before=change.after,
+            after=now.digest if now is not None else None, seq=next_seq(change.seq),
+            result={"message_id": call.message_id},
         )  # fmt: skip
         self.history.record(second, after)
+        if now is None:
+            return Formatted(None, "", said, "The file is not there any more.")
         self.history.remember(now.data, now.digest)
         return Formatted(now.data, now.digest, said)
 

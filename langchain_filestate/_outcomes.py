@@ -12,14 +12,16 @@ from langchain_filestate import _outside, _patch, _records, _text
 from langchain_filestate._call import Outcome
 from langchain_filestate._planning import Before, Facts, Operation, Plan
 from langchain_filestate._records import Record, View
+from langchain_filestate.errors import Refused
 from langchain_filestate.results import EditResult, FailureResult, NotebookResult, WriteResult, parse_result
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from langchain_filestate import _disk
     from langchain_filestate._call import Call, Memory, Shop
     from langchain_filestate._history import Change, FileHistory
     from langchain_filestate._records import Known
-    from langchain_filestate.errors import Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +45,19 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Formatted:
-    """What `after_write` left: the bytes, their digest, and what it said."""
+    """What `after_write` left.
 
-    data: bytes
+    Attributes:
+        data: The bytes; None if there is no file that can be read.
+        digest: Their digest; empty if there is none.
+        said: What the hook said.
+        lost: Why there is no file that can be read.
+    """
+
+    data: bytes | None
     digest: str
     said: str | None
+    lost: str = ""
 
 
 def since(history: FileHistory, before: Before, known: Known) -> tuple[bytes | None, Change | None]:
@@ -62,19 +72,35 @@ def outcome_of(at: Shop, call: Call, ready: Ready, after: str, seq: int, formatt
     before, plan, op = ready.before, ready.plan, ready.op
     out = not all(ready.known.shows(first, last) for first, last in plan.touched())
     notes = plan.notes
-    if ready.given is not None:
-        notes = (*notes, _outside.edited_by_user(ready.given.args(), op.args()))
+    changed, full = _changed(call, ready), True
+    if changed:
+        told, full = _outside.edited_call(changed, by_user=ready.given is not None)
+        notes = (*notes, told)
     if ready.stale:
         out = not ready.known.views
         old, who = since(at.history, before, ready.known)
         notes = (*notes, _outside.also_changed(call, before, old, who, at.policy))
     facts = Facts(after, plan.patch, plan.lines, len(plan.after), ready.stale, out, ready.given is not None, notes)
     views = _views_after(call, ready)
+    if not full:  # the model has seen neither its call nor the note with all of the new text
+        views = tuple(view for view in views if view.evidence != call.evidence)
     if formatted is not None:
         facts, views = _with_hook(at, call, ready, facts, views, formatted)
     text, result = op.outcome(before, plan, facts)
     record = Record(facts.after, facts.size, facts.lines, views, seq, result.kind)
-    return Outcome(" ".join((text, *facts.notes)), result, before.path, record)
+    if formatted is not None and formatted.data is None:
+        record = Record("", 0, 0, (), seq, result.kind)
+    hooked = formatted is not None and formatted.digest != after
+    return Outcome(" ".join((text, *facts.notes)), result, before.path, record, told=bool(changed) or hooked)
+
+
+def _changed(call: Call, ready: Ready) -> dict[str, Any]:
+    """The texts of the call that are not what the model gave, by whomever they were changed."""
+    changed = dict(call.changed)
+    if ready.given is not None:
+        given = ready.given.args()
+        changed.update((name, value) for name, value in ready.op.args().items() if given.get(name) != value)
+    return changed
 
 
 def _views_after(call: Call, ready: Ready) -> tuple[View, ...]:
@@ -94,6 +120,9 @@ def _with_hook(
         facts = replace(facts, notes=(*facts.notes, now.said))
     if now.digest == facts.after:
         return facts, views
+    if now.data is None:
+        told = f"After the write the project's own hook took the file away: {now.lost}"
+        return replace(facts, notes=(*facts.notes, told)), ()
     path, encodings = ready.before.path, at.policy.encodings
     own = _patch.patch_bytes(path, ready.plan.after, now.data, encodings)
     shown, full = _outside.diff_text(own, at.policy.limits.max_diff_lines)
@@ -102,11 +131,21 @@ def _with_hook(
         facts,
         after=now.digest,
         patch=_patch.patch_bytes(path, ready.before.data, now.data, encodings),
-        lines=_text.profile(now.data, encodings).lines,
+        lines=_lines_of(now.data, encodings),
         size=len(now.data),
-        notes=(*facts.notes, f"After the write it was also changed by the project's own hook:\n{shown}"),
+        notes=(
+            *facts.notes,
+            f"After the write it was also changed by the project's own hook:\n{shown or str(own).rstrip()}",
+        ),
     )
     return facts, views
+
+
+def _lines_of(data: bytes, encodings: Sequence[str]) -> int:
+    try:
+        return _text.profile(data, encodings).lines
+    except Refused:  # no text any more
+        return 0
 
 
 def answer_of(call: Call, outcome: Outcome) -> dict[str, Any]:
@@ -116,6 +155,7 @@ def answer_of(call: Call, outcome: Outcome) -> dict[str, Any]:
     return {
         "text": outcome.content,
         "artifact": outcome.result.model_dump(mode="json"),
+        "digest": record.digest if record is not None else "",
         "size": record.size if record is not None else 0,
         "lines": record.lines if record is not None else 0,
         "views": [[v.first, v.last, None if v.evidence == call.evidence else v.evidence] for v in views],
@@ -129,7 +169,7 @@ def answered(call: Call, change: Change, seq: int) -> Outcome:
     if not isinstance(result, EditResult | WriteResult | NotebookResult):  # pragma: no cover  nothing else is stored
         raise TypeError(f"The history holds no answer for {change.id}.")
     views = tuple(View(first, last, call.evidence if name is None else name) for first, last, name in stored["views"])
-    record = Record(result.after, stored["size"], stored["lines"], views, seq, result.kind)
+    record = Record(stored.get("digest", result.after), stored["size"], stored["lines"], views, seq, result.kind)
     return Outcome(stored["text"], result, change.path, record)
 
 
