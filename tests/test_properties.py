@@ -144,10 +144,10 @@ def test_windows_put_together_are_the_file_and_lines_have_one_number(before: byt
                 lines[int(number)] = text
         assert list(lines) == list(range(1, whole.total_lines + 1))
         raw = before.split(b"\n")
-        for number, text in lines.items():
-            ended = number <= before.count(b"\n")
+        ends = before.count(b"\n")
+        for n, text in lines.items():
             if b"\xff" not in before:
-                assert text == (raw[number - 1].removesuffix(b"\r") if ended else raw[number - 1]).decode()
+                assert text == (raw[n - 1].removesuffix(b"\r") if n <= ends else raw[n - 1]).decode()
 
 
 def test_every_tool_counts_lines_alike() -> None:
