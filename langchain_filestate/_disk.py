@@ -23,6 +23,7 @@ from weakref import WeakValueDictionary
 
 from langchain_filestate._commit import commit, remove
 from langchain_filestate._fd import PIECE, Changed, Stamp, check_regular, failure, open_regular, read_whole, stamp_of
+from langchain_filestate._temp import sweep
 from langchain_filestate._workspace import Target
 from langchain_filestate.errors import Refused
 
@@ -45,6 +46,7 @@ __all__ = [
     "size_of",
     "snapshot",
     "stamp",
+    "sweep",
 ]
 
 QUIET_WAIT: Final = 0.5

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Final
 
 from langchain_filestate import _syscalls
 from langchain_filestate._fd import failure, same_file, write_at
+from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,6 +52,13 @@ def temp_names(name: str) -> tuple[str, str]:
     """The names of the temporary files for a target's name; short whatever its length."""
     key = hashlib.sha256(os.fsencode(name)).hexdigest()[:16]
     return f".fs-{key}-0.tmp", f".fs-{key}-1.tmp"
+
+
+def sweep(target: Target) -> None:
+    """Delete what killed processes left beside a target; nothing where the living cannot be told from the dead."""
+    if any(os.access(name, os.F_OK, dir_fd=target.dir_fd, follow_symlinks=False) for name in temp_names(target.name)):
+        with suppress(NotBeside, Refused), Temp(target, 0o600):
+            pass
 
 
 class Temp:

@@ -198,7 +198,7 @@ def played(case: Case, root: Path, session: Session, *more: dict[str, Any], call
 def told(message: ToolMessage) -> tuple[Any, ...]:
     """What an answer says, without the root's number."""
     artifact = {key: value for key, value in message.artifact.items() if key != "already_applied"}
-    text = message.content.removeprefix(f"{APPLIED} ")
+    text = str(message.content).removeprefix(f"{APPLIED} ")
     number = next((part for part in str(artifact["file_path"]).split("/") if part.startswith("root")), "root")
     return text.replace(number, "root"), json.dumps(artifact).replace(number, "root"), message.status
 
@@ -208,7 +208,7 @@ def same(first: list[ToolMessage], again: list[ToolMessage]) -> None:
     assert len(first) == len(again)
     for one, other in zip(first, again, strict=True):
         assert code(one) is None, one.content
-        assert other.content.startswith(APPLIED)
+        assert str(other.content).startswith(APPLIED)
         assert other.artifact["already_applied"] is True
         assert told(one) == told(other)
 
