@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from langchain_filestate import _records
@@ -71,6 +71,7 @@ class Call:
         identity: The same, made unique in its message: some providers give every call one id.
         place: Where it stands among the calls of its message; None outside a graph.
         earlier: Index and `file_path` of earlier calls of the message.
+        changed: Arguments that somebody changed after the model had given them.
         ask: Asks a person; None if nobody is to be asked.
         emit: Takes a small event for each change; None if nobody listens.
         reraise: Exceptions that steer the graph and pass through every handler.
@@ -88,6 +89,7 @@ class Call:
     identity: str | None = None
     place: Place | None = None
     earlier: tuple[tuple[int, str], ...] = ()
+    changed: Mapping[str, Any] = field(default_factory=dict)
     ask: Ask | None = None
     emit: Callable[[dict[str, Any]], None] | None = None
     reraise: tuple[type[BaseException], ...] = ()
@@ -102,12 +104,14 @@ class Outcome:
         result: For programs.
         path: The record's key; None if no record changes.
         record: What the agent knows now; None if no record changes.
+        told: True if some of what the record counts as shown is shown by the answer only, not by the call.
     """
 
     content: str | list[dict[str, Any]]
     result: Result
     path: str | None = None
     record: Record | None = None
+    told: bool = False
 
 
 class Shop(Protocol):

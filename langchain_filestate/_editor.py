@@ -80,7 +80,9 @@ class Editor:
             # What the modules below know by name they have refused by name; this is a disk or a mount that fails.
             return refusal(Refused(f"The system refused: {error.strerror or error}.", code="io_error"), path)
         if call.place is not None and outcome.record is not None and outcome.path is not None:
-            self.siblings.note(call.place, call.agent, outcome.path, outcome.record, call.evidence, written=not reading)
+            # What only the answer tells is not before the model yet.
+            written = not reading and not outcome.told
+            self.siblings.note(call.place, call.agent, outcome.path, outcome.record, call.evidence, written=written)
         return outcome
 
     def _same(self, given: str, location: Location) -> bool:
@@ -351,6 +353,9 @@ class Editor:
                 "Read it again to see what it is now.",
                 code="conflict",
             )
+        if snapshot is not None:  # it may have been killed right after the commit
+            with self.workspace.open(location) as target:
+                _disk.sweep(target)
         # The record keeps its place in time: what was read or written after it goes before it.
         if "artifact" in change.result:
             outcome = answered(call, change, change.seq)

@@ -5,6 +5,7 @@ No sentence names a cause that is not known, and none repeats the model's own te
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 from langchain_filestate import _patch
@@ -164,12 +165,19 @@ def _missing(known: Known) -> str:
     return ", ".join(gaps[:5]) + (" and more" if len(gaps) > 5 else "")  # noqa: PLR2004  as many as listed
 
 
-def edited_by_user(given: Mapping[str, Any], taken: Mapping[str, Any]) -> str:
-    """What the model is told of the texts that a person changed while approving."""
-    parts = [f"{name} is now:\n{_shortened(value)}" for name, value in taken.items() if given.get(name) != value]
-    return "The user changed your call before approving it: " + "\n".join(parts)
+def edited_call(changed: Mapping[str, Any], *, by_user: bool) -> tuple[str, bool]:
+    """What the model is told of the texts of its call that were changed before it ran, and whether that is all of it.
+
+    Args:
+        changed: The arguments with other values than the model gave.
+        by_user: True if a person changed them while approving; False if that is not known.
+    """
+    parts = {name: _shortened(value) for name, value in changed.items()}
+    told = "\n".join(f"{name} is now:\n{text}" for name, (text, _) in parts.items())
+    who = "The user changed your call before approving it" if by_user else "Your call was changed before it ran"
+    return f"{who}: {told}", all(full for _, full in parts.values())
 
 
-def _shortened(value: object, most: int = 2000) -> str:
-    text = value if isinstance(value, str) else repr(value)
-    return text if len(text) <= most else f"{text[:most]} ... ({len(text)} characters in all)"
+def _shortened(value: object, most: int = 8000) -> tuple[str, bool]:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return (text, True) if len(text) <= most else (f"{text[:most]} ... ({len(text)} characters in all)", False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -46,6 +46,8 @@ class Spot:
         index: The call's place among the calls of that message, from 0.
         identity: The call's id, made unique in its message: some providers give every call the same one.
         earlier: Index and `file_path` of earlier calls of the message.
+        given: The arguments that stand in the message; None if the call is not there.
+        changed: Arguments that arrived with another value than the model gave them, but for the path.
     """
 
     key: str = "messages"
@@ -54,6 +56,8 @@ class Spot:
     index: int = 0
     identity: str | None = None
     earlier: tuple[tuple[int, str], ...] = ()
+    given: Mapping[str, Any] | None = None
+    changed: Mapping[str, Any] = field(default_factory=dict)
 
 
 def spot(state: Any, call_id: str | None, tool: str, arguments: Mapping[str, Any], tools: Collection[str]) -> Spot:
@@ -98,13 +102,26 @@ def _among(
             if call["name"] in tools and isinstance(path := call["args"].get("file_path"), str)
         )
         identity = call_id if len(same) == 1 else f"{call_id}.{index}"
-        return Spot(key, messages, message.id, index, identity, earlier)
+        given = calls[index]["args"]
+        changed = {
+            name: _value(value)
+            for name, value in arguments.items()
+            if name in given and name != "file_path" and not _equal(given[name], value)
+        }
+        return Spot(key, messages, message.id, index, identity, earlier, given, changed)
     return Spot(key, messages)
 
 
 def _given(args: Mapping[str, Any], arguments: Mapping[str, Any]) -> bool:
     """True if these are the arguments that the model gave."""
     return all(_equal(args[name], value) for name, value in arguments.items() if name in args)
+
+
+def _value(value: Any) -> Any:
+    """A validated value as plain data."""
+    if isinstance(value, list):
+        return [_value(each) for each in value]
+    return value.model_dump() if isinstance(value, BaseModel) else value
 
 
 def _equal(given: Any, value: Any) -> bool:

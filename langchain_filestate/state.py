@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
+import json
 from typing import TYPE_CHECKING, Annotated, Any
+from zlib import crc32
 
 from typing_extensions import TypedDict  # that of LangGraph's own states: the two kinds cannot be mixed before 3.13
 
@@ -16,8 +17,8 @@ CHANNEL = "file_state"
 LEFT_OUT = "file_state_left_out"
 """Key of the middleware's private note: ids of messages that the last request to the model did not hold."""
 
-_RECENT = 64
-"""Evidence is mostly recent: that many messages are looked at before the rest."""
+MARK = "file_state"
+"""Key of a message's additional keywords with what it carries about itself (`mark`)."""
 
 
 class FileState(TypedDict, total=False):
@@ -40,18 +41,26 @@ class Messages:
         self._left_out = frozenset(left_out)
 
     def alive(self, evidence: Collection[str]) -> Collection[str]:
-        """Those of the message ids that the agent still has before it."""
-        if self._messages is None:
+        """Those of the message ids that the agent still has before it, with the text that they had."""
+        messages = self._messages
+        if messages is None:
             return evidence
-        want = set(evidence) - self._left_out
-        alive = want.intersection(map(_id, self._messages[-_RECENT:]))
-        if len(alive) < len(want) and len(self._messages) > _RECENT:
-            alive |= want.intersection(map(_id, self._messages[:-_RECENT]))
-        return alive
+        want, found = set(evidence) - self._left_out, set()
+        for at in range(len(messages) - 1, -1, -1):
+            if not want:
+                break
+            name = messages[at].id
+            if name in want:
+                want.discard(name)
+                if _stands(messages, at):
+                    found.add(name)
+        return found
 
     def shown(self, path: str, digest: str, first: int, last: int) -> bool:
         """True if one read of exactly this range of exactly these bytes stands there in full."""
-        for message in reversed(self._messages or ()):
+        messages = self._messages or ()
+        for at in range(len(messages) - 1, -1, -1):
+            message = messages[at]
             artifact = getattr(message, "artifact", None)
             if (
                 isinstance(artifact, dict)
@@ -61,12 +70,70 @@ class Messages:
                 and (artifact.get("first_line"), artifact.get("last_line")) == (first, last)
                 and not artifact.get("unchanged")
                 and message.id not in self._left_out
+                and not mark_in(message).get("column")
+                and _stands(messages, at)
             ):
                 return True
         return False
 
 
-_id = attrgetter("id")
+def mark(content: object, *, args: Mapping[str, Any] | None = None, column: int = 1) -> dict[str, Any]:
+    """What a message of ours carries about itself, so that a text that is exchanged under its id can be told.
+
+    Middleware clears, cuts and moves away old results, and arguments of old calls, and keeps the messages' ids.
+
+    Args:
+        content: The message's content.
+        args: The arguments of the call that it answers, if they show what the record counts as shown.
+        column: Where in its first line the text begins, from 1.
+
+    Returns:
+        Additional keywords for the message.
+    """
+    about: dict[str, Any] = {"text": _sum(content)} if isinstance(content, str) else {}
+    if args is not None:
+        about["args"] = _sum(_plain(args))
+    if column > 1:
+        about["column"] = column
+    return {MARK: about}
+
+
+def mark_in(message: Any) -> Mapping[str, Any]:
+    """The mark that a message carries; empty if it has none."""
+    found = (getattr(message, "additional_kwargs", None) or {}).get(MARK)
+    return found if isinstance(found, dict) else {}
+
+
+def _sum(text: str) -> str:
+    return f"{len(text)}:{crc32(text.encode('utf-8', 'surrogatepass')):08x}"
+
+
+def _plain(args: Mapping[str, Any]) -> str:
+    return json.dumps(args, sort_keys=True, default=repr)
+
+
+def _stands(messages: Sequence[Any], at: int) -> bool:
+    """True if a message still says what it said; middleware may have put something before or after it."""
+    message = messages[at]
+    about = mark_in(message)
+    said = about.get("text")
+    if isinstance(said, str):
+        text = message.content if isinstance(message.content, str) else str(message.text)
+        size = int(said.partition(":")[0])
+        if len(text) < size or said not in {_sum(text[:size]), _sum(text[len(text) - size :])}:
+            return False
+    given = about.get("args")
+    return given is None or _call_stands(messages, at, given)
+
+
+def _call_stands(messages: Sequence[Any], at: int, given: str) -> bool:
+    """True if the call that a message answers still has the arguments that it had."""
+    name = messages[at].tool_call_id
+    for message in reversed(messages[:at]):
+        calls = [call for call in getattr(message, "tool_calls", ()) if call["id"] == name]
+        if calls:
+            return any(_sum(_plain(call["args"])) == given for call in calls)
+    return False
 
 
 def channel_of(state: Any) -> State | None:

@@ -42,7 +42,7 @@ from langchain_filestate._running import spot as find_spot
 from langchain_filestate._siblings import Place, Siblings
 from langchain_filestate._workspace import Workspace
 from langchain_filestate.errors import Refused, WiringError
-from langchain_filestate.state import LEFT_OUT, Messages, channel_of, update_of, value_of
+from langchain_filestate.state import LEFT_OUT, Messages, channel_of, mark, update_of, value_of
 
 if TYPE_CHECKING:
     import os
@@ -96,19 +96,22 @@ class FileTool(BaseTool):
             if records:
                 toolkit.book(call.agent, records)
             if outcome.result.kind == "failure" and call_id is not None:
-                return self._message(outcome, artifact, call), artifact
+                return self._message(outcome, artifact, call, {}), artifact
             return outcome.content, artifact
         update: dict[str, Any] = update_of(call.agent, records) if records else {}
-        update[spot.key] = [self._message(outcome, artifact, call)]
+        wrote = outcome.result.kind in {"edit", "write", "notebook"}
+        about = mark(outcome.content, args=spot.given if wrote else None, column=arguments.get("column", 1))
+        update[spot.key] = [self._message(outcome, artifact, call, about)]
         return Command(update=update), artifact
 
-    def _message(self, outcome: Outcome, artifact: dict[str, Any], call: Call) -> ToolMessage:
+    def _message(self, outcome: Outcome, artifact: dict[str, Any], call: Call, about: dict[str, Any]) -> ToolMessage:
         return ToolMessage(
             content=outcome.content,  # type: ignore[arg-type]  # blocks are plain dicts
             artifact=artifact,
             tool_call_id=call.call_id or "",
             name=self.name,
             id=call.evidence,
+            additional_kwargs=about,
             status="error" if outcome.result.kind == "failure" else "success",
         )
 
@@ -386,6 +389,7 @@ class FileToolkit(BaseToolkit):
             identity=spot.identity,
             place=place,
             earlier=spot.earlier,
+            changed=spot.changed,
             ask=self._asker(config, info),
             emit=runtime.stream_writer,
             reraise=(GraphBubbleUp,),

@@ -15,7 +15,7 @@ from langchain_filestate import _disk, _outside, _patch, _records, _shell, _text
 from langchain_filestate._history import Change, next_seq
 from langchain_filestate._records import Record, View
 from langchain_filestate.errors import Refused
-from langchain_filestate.state import LEFT_OUT, Messages, channel_of, update_of, value_of
+from langchain_filestate.state import LEFT_OUT, Messages, channel_of, mark, mark_in, update_of, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -150,7 +150,7 @@ def _announce(changed: Sequence[tuple[_Now, Known]], agent: str, toolkit: FileTo
     if more > 0:
         told.append(f"And {more} more files that were shown in this conversation changed.")
     content = "Files changed on disk since they were last shown here:\n" + "\n".join(told)
-    message = HumanMessage(content, id=evidence, additional_kwargs={"file_state": "notice"})
+    message = HumanMessage(content, id=evidence, additional_kwargs=mark(content))
     return {"messages": [message], **update_of(agent, records)}
 
 
@@ -305,13 +305,14 @@ def left_out(state_messages: Iterable[Any], request_messages: Iterable[Any], evi
     Returns:
         Ids, sorted.
     """
-    wanted = set(evidence)
-    sent = {message.id: message for message in request_messages if message.id in wanted}
-    out = []
-    for message in state_messages:
-        if message.id not in wanted:
-            continue
-        there = sent.get(message.id)
-        if there is None or (there is not message and there.content != message.content):
-            out.append(message.id)
+    had, sent = list(state_messages), list(request_messages)
+    stood = Messages(had).alive(set(evidence))
+    out = set(stood) - set(Messages(sent).alive(stood))
+    # Messages of others carry no mark: there the texts themselves are compared.
+    there = {message.id: message for message in sent}
+    for message in had:
+        if message.id in stood and message.id not in out and not mark_in(message):
+            other = there[message.id]
+            if other is not message and other.content != message.content and other.text != message.text:
+                out.add(message.id)
     return sorted(out)
