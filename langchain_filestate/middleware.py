@@ -8,6 +8,7 @@ model did not hold. Put it last in the list, so that it is the innermost and see
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
 from langchain.agents.middleware.types import (
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Awaitable, Callable, Mapping
 
-    from langgraph.runtime import Runtime
-
 
 class ToolsState(AgentState[Any], FileState):
     """The state of an agent with the tools."""
@@ -43,6 +42,11 @@ class WatchedState(ToolsState):
 
     file_state_left_out: NotRequired[Annotated[list[str], PrivateStateAttr]]
     """Ids of messages that the last request to the model did not hold, though they are in the state."""
+
+
+def _told(request: ModelRequest[Any], news: Mapping[str, Any]) -> ModelRequest[Any]:
+    """The request with the notice at its end, if there is one."""
+    return request.override(messages=[*request.messages, *news["messages"]]) if news else request
 
 
 class FileToolsMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -88,37 +92,38 @@ class FileStateMiddleware(FileToolsMiddleware):
         super().__init__(root, **options)
         self._shell_tools = {"shell": "command", "execute": "command"} if shell_tools is None else dict(shell_tools)
 
-    def before_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:  # noqa: ARG002
-        """Announce files that changed outside."""
-        return watch.changed_files(state, self.toolkit) or None
-
-    async def abefore_model(self, state: Any, runtime: Runtime[Any]) -> dict[str, Any] | None:
-        """`before_model` in a thread."""
-        return await run_in_executor(None, self.before_model, state, runtime)
+    # The sweep stands here and not in `before_model`: a node of its own costs every step of the graph a superstep and a
+    # checkpoint, whether there is something to tell or not. What is told comes before the model's answer all the same.
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        """Note which results the request does not hold."""
-        return self._noted(request, handler(request))
+        """Announce files that changed outside, and note which results the request does not hold."""
+        news = watch.changed_files(request.state, self.toolkit)
+        return self._noted(request, news, handler(_told(request, news)))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        """As `wrap_model_call`."""
-        return self._noted(request, await handler(request))
+        """As `wrap_model_call`, with the work on files in a thread."""
+        news = await run_in_executor(None, watch.changed_files, request.state, self.toolkit)
+        return self._noted(request, news, await handler(_told(request, news)))
 
     def _noted(
-        self, request: ModelRequest[Any], response: ModelResponse[Any]
+        self, request: ModelRequest[Any], news: Mapping[str, Any], response: ModelResponse[Any]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         channel = channel_of(request.state) or {}
         evidence = {
             view[2] for records in channel.values() for record in records.values() for view in record.get("views", ())
         }
         missing = watch.left_out(request.state["messages"], request.messages, evidence) if evidence else []
-        if missing == (request.state.get(LEFT_OUT) or []):
-            return response
-        return ExtendedModelResponse(model_response=response, command=Command(update={LEFT_OUT: missing}))
+        update: dict[str, Any] = {}
+        if missing != (request.state.get(LEFT_OUT) or []):
+            update[LEFT_OUT] = missing
+        if news:
+            update[CHANNEL] = news[CHANNEL]
+            response = replace(response, result=[*news["messages"], *response.result])
+        return ExtendedModelResponse(response, Command(update=update)) if update else response
 
     def _command(self, request: ToolCallRequest) -> str | None:
         """The shell command that a call runs; None for other tools."""
