@@ -127,7 +127,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except ModuleNotFoundError as error:
         missing = error.name or ""
-        if not missing.startswith(_EXTRAS):
+        if not any(f"{missing}.".startswith(f"{extra}.") for extra in _EXTRAS):
             raise
         return _complain(f"This needs {missing}, which is not installed: {INSTALL}")
     except Stop as stop:

@@ -79,7 +79,7 @@ def run(args: argparse.Namespace, screen: Screen) -> int:
             history=desk.history,
         )
         graph = agent_of(model_of(thread.model), toolkit, desk.saver, listing=True)
-        work = _Work(graph, screen, thread.id, as_json=args.json)
+        work = _Work(graph, screen, thread.id, asks=thread.approve, as_json=args.json)
         start = work.state(args.start)
         if args.task is None and not start.next:
             raise Stop("Give a task: nothing of this thread was broken off.")
@@ -140,6 +140,7 @@ class _Work:
     graph: CompiledStateGraph[Any, Any, Any, Any]
     screen: Screen
     thread: str
+    asks: bool
     as_json: bool
     seen: set[str | None] = field(default_factory=set)
     answer: str = ""
@@ -158,22 +159,22 @@ class _Work:
         self.seen = {message.id for message in start.values.get("messages", ())}
         if start.next and not forked:
             self.tell({"event": "resumes"})
-            if not self.until_done(None, start):
+            if not self.until_done(start):
                 return 1
         if task is not None:
             message = HumanMessage(task, id=f"task-{secrets.token_hex(6)}")
             self.seen.add(message.id)
             checkpoint = start.config["configurable"].get("checkpoint_id") if forked else None
             self.stream({"messages": [message]}, checkpoint)
-            if not self.until_done(task, self.state()):
+            if not self.until_done(self.state()):
                 return 1
         self.tell({"event": "answer", "text": self.answer})
         return 0
 
-    def until_done(self, task: str | None, state: StateSnapshot) -> bool:
+    def until_done(self, state: StateSnapshot) -> bool:
         """Ask and go on until nothing is left to do; False if the user does not answer."""
         while state.next:
-            if state.interrupts:
+            if state.interrupts and self.asks:  # if nobody is asked any more, the calls just run again
                 answers = {}
                 for interrupt in state.interrupts:
                     answer = self.ask(interrupt)
@@ -182,10 +183,8 @@ class _Work:
                         return False
                     answers[interrupt.id] = {"decisions": [answer]}
                 self.stream(Command(resume=answers))
-            elif task is None:
+            else:
                 self.stream(None)
-            else:  # pragma: no cover  a stream ends when there is nothing left, or with a question
-                raise Stop("The graph stopped half-way.", 1)
             state = self.state()
         return True
 
@@ -257,7 +256,7 @@ class _Work:
                 line("  ", ("told of a change: ", "yellow"), one_line(event["text"]))
             case "waits":
                 line(f"Nobody answered. Go on later with: run --thread {event['thread']}")
-            case "answer":
+            case _:  # the answer
                 line("")
                 line(event["text"] or "(no answer)")
 
