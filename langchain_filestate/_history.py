@@ -26,7 +26,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_filestate._changes import Change, by_seq, change_id, next_seq, standing, trace
-from langchain_filestate._shelves import Images, MemoryShelf, Pruned, StoreShelf
+from langchain_filestate._shelves import Images, MemoryShelf, Pruned
+from langchain_filestate._store_shelf import StoreShelf
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

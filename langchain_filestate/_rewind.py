@@ -23,7 +23,6 @@ binds nobody.
 
 from __future__ import annotations
 
-import os
 import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -33,7 +32,7 @@ from pydantic import BaseModel, ConfigDict
 
 from langchain_filestate import _disk, _patch, _walk
 from langchain_filestate._changes import Change, change_id, next_seq, standing
-from langchain_filestate._patch import StructuredPatch  # noqa: TC001  pydantic reads the annotation
+from langchain_filestate._patch import StructuredPatch
 from langchain_filestate._text import DEFAULT_ENCODINGS
 from langchain_filestate.errors import Refused, WiringError
 
@@ -186,7 +185,7 @@ def _point(snapshot: StateSnapshot) -> _Point:
 
 def _root_of(workspace: Workspace, path: str) -> str | None:
     """The innermost root that a path is below by its name."""
-    return max((r for r in workspace.roots if path.startswith(os.path.join(r, ""))), key=len, default=None)
+    return max((r for r in workspace.roots if path.startswith(r.rstrip("/") + "/")), key=len, default=None)
 
 
 def _remove_empty(workspace: Workspace, directories: Iterable[str]) -> None:

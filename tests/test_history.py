@@ -20,10 +20,11 @@ from hypothesis import strategies as st
 from langgraph.store.memory import InMemoryStore
 from langgraph.store.sqlite import AsyncSqliteStore, SqliteStore
 
-from langchain_filestate import _history, _shelves
+from langchain_filestate import _history, _shelves, _store_shelf
 from langchain_filestate._changes import Change, change_id, next_seq, standing, trace
 from langchain_filestate._history import FileHistory, process_history
-from langchain_filestate._shelves import ROOT, Images, MemoryShelf, StoreShelf
+from langchain_filestate._shelves import Images, MemoryShelf
+from langchain_filestate._store_shelf import ROOT, StoreShelf
 from tests.postgres import database, empty_store, open_store, postgres_url  # noqa: F401  a fixture
 
 if TYPE_CHECKING:
@@ -414,8 +415,8 @@ def test_chain_and_writer(history: FileHistory) -> None:
 
 @everywhere
 def test_more_than_a_page(opener: Callable[..., FileHistory], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_shelves, "_FIRST_LIMIT", 4)
-    monkeypatch.setattr(_shelves, "_PAGE", 7)
+    monkeypatch.setattr(_store_shelf, "_FIRST_LIMIT", 4)
+    monkeypatch.setattr(_store_shelf, "_PAGE", 7)
     history = opener()
     many = [made(history, b"%d" % i, b"%d" % (i + 1), str(i)) for i in range(25)]
     other = opener()
@@ -635,13 +636,13 @@ def test_an_image_is_written_again_when_it_may_be_gone(monkeypatch: pytest.Monke
     store = Counting()
     history = FileHistory(store)
     made(history, b"1", b"2", "1")
-    monkeypatch.setattr(_shelves, "KNOWN_SECONDS", 0.0)
+    monkeypatch.setattr(_store_shelf, "KNOWN_SECONDS", 0.0)
     made(history, b"1", b"2", "2")
     assert "blobs" in {op.namespace[1] for op in store.batches[-1]}
 
 
 def test_what_is_known_of_a_store_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_shelves, "_MOST_KNOWN", 2)
+    monkeypatch.setattr(_store_shelf, "_MOST_KNOWN", 2)
     history = FileHistory(InMemoryStore())
     for i in range(5):
         made(history, b"%d" % i, b"x", str(i))

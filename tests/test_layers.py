@@ -25,7 +25,7 @@ ROWS = [
     ["_rules", "_resolve", "_walk", "_fence", "_workspace"],
     ["_syscalls", "_fd", "_temp", "_inplace", "_commit"],
     ["_disk"],
-    ["_changes", "_shelves", "_history", "_rewind"],
+    ["_changes", "_shelves", "_store_shelf", "_history", "_rewind"],
     ["results", "_policy"],
     ["_siblings"],
     ["_call", "_planning", "_outside", "_reading", "_outcomes", "_editor"],
@@ -59,7 +59,7 @@ GLUE = {
     "tools",
     "watch",
     "middleware",
-    "_shelves",
+    "_store_shelf",
     "_history",
     "_rewind",
 } | COMMANDS
