@@ -31,7 +31,7 @@ ROWS = [
     ["_call", "_planning", "_outside", "_reading", "_outcomes", "_editor"],
     ["state", "_running", "_arguments", "_approval", "tools", "watch"],
     ["middleware"],
-    ["display"],
+    ["_html", "_diffrows", "_diffview", "_seenview", "_events", "_timeline", "display"],
     ["__init__"],
     ["_cli_show", "_cli_home", "_cli_agent", "_cli_demo", "_cli_run", "_cli_past"],
     ["__main__"],
