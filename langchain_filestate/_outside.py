@@ -178,6 +178,6 @@ def edited_call(changed: Mapping[str, Any], *, by_user: bool) -> tuple[str, bool
     return f"{who}: {told}", all(full for _, full in parts.values())
 
 
-def _shortened(value: object, most: int = 8000) -> tuple[str, bool]:
+def _shortened(value: object, most: int = 4000) -> tuple[str, bool]:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return (text, True) if len(text) <= most else (f"{text[:most]} ... ({len(text)} characters in all)", False)
