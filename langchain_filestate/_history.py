@@ -75,6 +75,13 @@ class FileHistory:
         self._older: OrderedDict[tuple[str, int], Change] = OrderedDict()
         self._lock = threading.Lock()
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """For Jupyter: as `langchain_filestate.display` shows it."""
+        del include, exclude
+        from langchain_filestate import display  # noqa: PLC0415  only where somebody looks
+
+        return display.bundle(self)
+
     change_id = staticmethod(change_id)
 
     # ---- a change and its call

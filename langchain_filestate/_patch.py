@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt
 from unidiff.constants import DEV_NULL, LINE_TYPE_NO_NEWLINE, LINE_VALUE_NO_NEWLINE
@@ -104,6 +104,13 @@ class StructuredPatch(BaseModel):
     """True if the lines, encoded as the file is, are its bytes, so that applying them gives the file after. False where
     bytes that are no text are shown as escapes, lines are missing, or the encoding is another one after the change."""
     hunks: list[PatchHunk]
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """For Jupyter: as `langchain_filestate.display` shows it."""
+        del include, exclude
+        from langchain_filestate import display  # noqa: PLC0415  only where somebody looks
+
+        return display.bundle(self)
 
     def to_unidiff(self) -> PatchedFile:
         """The same as objects of `unidiff`, built and not parsed: names may hold any character."""

@@ -26,7 +26,7 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
@@ -63,6 +63,13 @@ class RewindEntry(BaseModel):
     conflict: str | None
     """Why it is not done, or only if insisted on; None if nothing is in the way."""
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """For Jupyter: as `langchain_filestate.display` shows it."""
+        del include, exclude
+        from langchain_filestate import display  # noqa: PLC0415  only where somebody looks
+
+        return display.bundle(self)
+
 
 class RewindPlan(BaseModel):
     """What a rewind would do, by path. Files that already are as they were are not in it."""
@@ -70,6 +77,13 @@ class RewindPlan(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     entries: tuple[RewindEntry, ...]
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """For Jupyter: as `langchain_filestate.display` shows it."""
+        del include, exclude
+        from langchain_filestate import display  # noqa: PLC0415  only where somebody looks
+
+        return display.bundle(self)
 
 
 class RewindReport(BaseModel):
@@ -81,6 +95,13 @@ class RewindReport(BaseModel):
     """Files that were changed; where it was insisted on, their entries still say what the conflict was."""
     conflicts: tuple[RewindEntry, ...]
     """Files that were left as they are, and why."""
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """For Jupyter: as `langchain_filestate.display` shows it."""
+        del include, exclude
+        from langchain_filestate import display  # noqa: PLC0415  only where somebody looks
+
+        return display.bundle(self)
 
 
 @dataclass(frozen=True, slots=True)

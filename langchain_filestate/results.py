@@ -21,6 +21,13 @@ class _Result(BaseModel):
     file_path: str
     """Real, absolute path; as given where it could not be resolved."""
 
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        """For Jupyter: as `langchain_filestate.display` shows it."""
+        del include, exclude
+        from langchain_filestate import display  # noqa: PLC0415  only where somebody looks
+
+        return display.bundle(self)
+
 
 class ReadResult(_Result):
     """What a read delivered."""
