@@ -122,14 +122,26 @@ def opened(where: Path) -> Iterator[Desk]:
         raise Stop(f"The state directory {where} cannot be used: {error.strerror}.") from error
     with ExitStack() as stack:
         try:
-            checkpoints = stack.enter_context(closing(_connect(where / "checkpoints.db", "DEFERRED")))
-            changes = stack.enter_context(closing(_connect(where / "history.db", None)))
-            saver, store = SqliteSaver(checkpoints), SqliteStore(changes)
-            saver.setup()
-            store.setup()
+            with _alone(where):
+                checkpoints = stack.enter_context(closing(_connect(where / "checkpoints.db", "DEFERRED")))
+                changes = stack.enter_context(closing(_connect(where / "history.db", None)))
+                saver, store = SqliteSaver(checkpoints), SqliteStore(changes)
+                saver.setup()
+                store.setup()
         except sqlite3.Error as error:
             raise Stop(f"The state directory {where} cannot be used: {error}.") from error
         yield Desk(saver, store, FileHistory(store))
+
+
+@contextmanager
+def _alone(where: Path) -> Iterator[None]:
+    """Keep other processes from making the same tables at the same time: LangGraph's migrations do not.
+
+    A third database serves as the lock, since SQLite's are the same on every system.
+    """
+    with closing(sqlite3.connect(where / "setup.db", timeout=BUSY_SECONDS, isolation_level=None)) as lock:
+        lock.execute("BEGIN EXCLUSIVE")
+        yield
 
 
 def _connect(path: Path, isolation: str | None) -> sqlite3.Connection:

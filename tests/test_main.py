@@ -9,7 +9,9 @@ import pty
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,7 @@ import pytest
 import langchain_filestate
 from langchain_filestate import _cli_agent, _cli_show
 from langchain_filestate.__main__ import INSTALL, INTERRUPTED, PIPE_CLOSED, main
-from langchain_filestate._cli_home import VARIABLE, home, opened
+from langchain_filestate._cli_home import VARIABLE, Thread, home, opened
 
 COMMAND = [sys.executable, "-m", "langchain_filestate"]
 PROJECT = Path(langchain_filestate.__file__).parent.parent
@@ -554,6 +556,22 @@ def test_where_things_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     monkeypatch.delenv(VARIABLE)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert home(None).name == "langchain-filestate"
+
+
+def test_many_may_begin_at_once(tmp_path: Path) -> None:
+    barrier = threading.Barrier(6)
+
+    def begin(number: int) -> None:
+        for place in "abcde":
+            barrier.wait(timeout=60)
+            with opened(tmp_path / place) as kept:
+                kept.remember(Thread(str(number), "/", "some:model"))
+
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(begin, range(6)))
+    for place in "abcde":
+        with opened(tmp_path / place) as kept:
+            assert sorted(thread.id for thread in kept.threads()) == list("012345")
 
 
 def test_a_fault_of_the_system_is_one_line(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
