@@ -55,6 +55,13 @@ def alike(name: str) -> str:
     return "".join(" " if c.isspace() else c for c in plain).strip()
 
 
+def similar(name: str, other: str) -> bool:
+    """Tell whether two names are easily taken for each other: look-alikes, and other widths of the same letters."""
+    if name.isascii() and other.isascii():
+        return alike(name) == alike(other)
+    return unicodedata.normalize("NFKC", alike(name)) == unicodedata.normalize("NFKC", alike(other))
+
+
 def escaped(name: str) -> str:
     r"""Write a name so that it can be told from its look-alikes: quoted, beyond ASCII as JSON's `\u` escapes."""
     return json.dumps(name)

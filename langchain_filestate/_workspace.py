@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 
 from langchain_filestate._fence import Fence
 from langchain_filestate._resolve import below, of_the_kernel
-from langchain_filestate._rules import alike, brief, escaped, fold, plain
+from langchain_filestate._rules import alike, brief, escaped, fold, plain, similar
 from langchain_filestate._walk import NO_DESCRIPTOR, enter, entries, refuse_error, refuse_parent, unmake
 from langchain_filestate.errors import Refused, WiringError
 
@@ -276,10 +276,12 @@ class Workspace:
         """
         root = self._fence.roots[location.root]
         likely = dict.fromkeys([*self._beside(root, location.parts), *self._elsewhere(root, location.parts)])
-        shown = [
-            plain(os.path.join(*parts) if root.path == self.roots[0] else os.path.join(root.path, *parts))
-            for parts in list(likely)[:_SUGGESTIONS]
-        ]
+        meant = os.path.join(*location.parts)
+        shown = []
+        for parts in list(likely)[:_SUGGESTIONS]:
+            below_root = os.path.join(*parts)
+            show = escaped if similar(below_root, meant) else plain
+            shown.append(show(below_root if root.path == self.roots[0] else os.path.join(root.path, below_root)))
         if not shown:
             return ""
         return f"Did you mean {' or '.join(filter(None, [', '.join(shown[:-1]), shown[-1]]))}?"
@@ -289,9 +291,12 @@ class Workspace:
         depth = len(parts) - 1
         while (found := entries(root, parts[:depth], _MAX_SEARCH)) is None and depth:
             depth -= 1
+        wanted = parts[depth]
+        same = [name for name, _ in found or () if name != wanted and similar(name, wanted)]
         names = {fold(name): name for name, _ in found or ()}
-        for near in difflib.get_close_matches(fold(parts[depth]), names, n=2 * _SUGGESTIONS, cutoff=0.7):
-            candidate = (*parts[:depth], names[near], *parts[depth + 1 :])
+        close = difflib.get_close_matches(fold(wanted), names, n=2 * _SUGGESTIONS, cutoff=0.7)
+        for name in [*sorted(same), *(names[near] for near in close)]:
+            candidate = (*parts[:depth], name, *parts[depth + 1 :])
             if self._fence.shows(os.path.join(root.path, *candidate)):
                 yield candidate
 

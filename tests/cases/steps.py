@@ -39,7 +39,8 @@ def check_text(message: ToolMessage, given: dict[str, Any]) -> None:
     text = message.content
     assert isinstance(text, str)
     assert text == result.message
-    assert re.match(r"[A-Zo]", text), text  # a sentence, or one that begins with `old_string`
+    assert re.match(r"[A-Z\"./~]|\w", text), text  # a sentence, which may begin with a name
+    assert re.search(r"[.?)\n@]", text), text
     assert len(text) < MOST
     assert "\0" not in text
     text.encode()  # no half characters
