@@ -55,10 +55,10 @@ def _tail(line: Line) -> str:
 def _cells(line: Line | None, kind: str, mark: str, sign: str) -> str:
     """Number, sign and text of one side."""
     if line is None:
-        return '<td class="fs-n fs-none"></td><td class="fs-s fs-none"></td><td class="fs-none"></td>'
+        return '<td class="fs-n fs-none"></td><td class="fs-s fs-none"></td><td class="fs-h fs-none"></td>'
     return (
         f'<td class="fs-n {kind}">{line.number}</td><td class="fs-s {kind}">{sign}</td>'
-        f'<td class="{kind}">{_line_html(line, mark)}</td>'
+        f'<td class="fs-h {kind}">{_line_html(line, mark)}</td>'
     )
 
 
@@ -101,7 +101,7 @@ def _hunk_html(found: Sequence[Row], *, side_by_side: bool) -> Iterator[str]:
         kind, mark = _KINDS[sign]
         gutter = "".join(f'<td class="fs-n {kind}">{"" if one is None else one}</td>' for one in numbers)
         text = _line_html(line, mark)
-        yield f'<tr>{gutter}<td class="fs-s {kind}">{sign.strip()}</td><td class="{kind}">{text}</td></tr>'
+        yield f'<tr>{gutter}<td class="fs-s {kind}">{sign.strip()}</td><td class="fs-l {kind}">{text}</td></tr>'
 
 
 def _hunk_text(found: Sequence[Row]) -> Iterator[str]:

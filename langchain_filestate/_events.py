@@ -11,6 +11,7 @@ back to before it, and that rewind was not itself undone.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -143,7 +144,7 @@ def _from_messages(thread: Thread) -> Iterator[tuple[Event, str]]:
         if kind == "ai":
             for call in message.tool_calls:
                 authors[call["id"]] = (message.id or "", message.name)
-        elif kind == "human" and message.additional_kwargs.get("file_state") == "notice":
+        elif kind == "human" and "file_state" in message.additional_kwargs:
             text = str(message.text)
             lane = thread.agents.get(message.id, thread.default)
             for path, done, _ in _TOLD.findall(text):
@@ -197,9 +198,10 @@ class _Past:
                 return change
         return None
 
-    def made(self, path: str, digest: str | None) -> int:
-        """When these bytes came to be there; 0 if nobody knows."""
-        return next((c.seq for c in reversed(self.changes.get(path, [])) if digest and c.after == digest), 0)
+    def made(self, path: str, digest: str | None, before: float) -> int:
+        """When these bytes came to be there, last before a time; 0 if nobody knows."""
+        made = (c.seq for c in reversed(self.changes.get(path, [])) if digest and c.after == digest)
+        return next((seq for seq in made if seq < before), 0)
 
     def patch(self, path: str, before: str | None, after: str | None) -> StructuredPatch | None:
         """What lies between two digests, if the bytes are known."""
@@ -230,8 +232,9 @@ def events(threads: Sequence[Thread], history: FileHistory | None) -> list[Event
     merged: list[tuple[tuple[int, int, int, int], Event]] = []
     for number, found in enumerate(raw):
         now = 0
-        for at, (event, call_id) in enumerate(found):
-            change = past.of_call(event, call_id) if event.patches else None
+        mine = [past.of_call(event, call_id) if event.patches else None for event, call_id in found]
+        for at, (event, _) in enumerate(found):
+            change = mine[at]
             if change is not None:
                 now = max(now, change.seq)
                 used |= _with_hooks(past, change)
@@ -240,7 +243,8 @@ def events(threads: Sequence[Thread], history: FileHistory | None) -> list[Event
                 named.add(change.thread_id or "")
             else:
                 seen = event.digest if event.kind == "read" else _next_digest(found, at)
-                now = max(now, past.made(event.path, seen))
+                then = next((one.seq for one in mine[at:] if one is not None), math.inf)
+                now = max(now, past.made(event.path, seen, then))
             merged.append(((now, 0 if event.exact_time else 1, number, at), replace(event, time=now)))
     merged += _others(past, named, used, undone, [key[0] for key, _ in merged if key[0]])
     ordered = [event for _, event in sorted(merged, key=lambda one: one[0])]
@@ -295,7 +299,7 @@ def _others(
             else:
                 yield (change.seq, 0, 0, 0), event
     for event in rewinds.values():
-        said = f"{1 + len(event.also)} files" if event.also else event.said
+        said = "" if event.also else event.said
         yield (event.time, 0, 0, 0), replace(event, said=said)
 
 
@@ -314,7 +318,9 @@ def _with_outside(ordered: Sequence[Event], past: _Past) -> Iterator[Event]:
     current: dict[str, str | None] = {}
     for at, event in enumerate(ordered):
         told = event.kind == "notice" or (event.kind == "refused" and event.said == "stale")
-        looked = event.before if not told else _next_look(ordered, at)
+        looked = _next_look(ordered, at) if told else event.before
+        if event.kind == "notice" and event.said == "was deleted":
+            looked = None
         known = current.get(event.path, "")
         if looked != "" and known not in {"", looked}:
             yield _outside(event, past, known, looked)

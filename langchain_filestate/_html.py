@@ -66,6 +66,7 @@ div.filestate{{background:var(--bg);color:var(--fg);border:1px solid var(--line)
  font:13px/1.5 {SANS};overflow-x:auto;text-align:left;max-width:100%}}
 div.filestate .fs-head{{background:var(--head);border-bottom:1px solid var(--line);padding:4px 10px}}
 div.filestate .fs-body{{padding:4px 10px;white-space:pre-wrap;overflow-wrap:anywhere}}
+div.filestate .fs-pre{{padding:0 10px 4px;white-space:pre-wrap;overflow-wrap:anywhere;font:12px/1.45 {MONO}}}
 div.filestate .fs-path{{font-family:{MONO};font-weight:600}}
 div.filestate .fs-soft{{color:var(--soft)}}
 div.filestate .fs-good{{color:var(--good)}}
@@ -92,6 +93,8 @@ div.filestate table.fs-diff td{{padding:0 8px;white-space:pre-wrap;overflow-wrap
 div.filestate table.fs-diff td.fs-n{{color:var(--soft);text-align:right;width:1%;min-width:2.5em;white-space:nowrap;
  user-select:none;border-right:1px solid var(--line)}}
 div.filestate table.fs-diff td.fs-s{{width:1%;padding:0 0 0 8px;user-select:none}}
+div.filestate table.fs-diff td.fs-l{{width:98%}}
+div.filestate table.fs-diff td.fs-h{{width:49%}}
 div.filestate table.fs-diff td.fs-add{{background:var(--add)}}
 div.filestate table.fs-diff td.fs-del{{background:var(--del)}}
 div.filestate table.fs-diff td.fs-at{{background:var(--head);color:var(--soft)}}
@@ -162,6 +165,13 @@ def escaped(text: str) -> str:
 def plain(text: str) -> str:
     """A text as XML without any element, for attributes, titles and SVG."""
     return html.escape(clean(text))
+
+
+def message(text: str) -> str:
+    """What was said, as a block; the lines after the first keep their columns, for most are of a diff."""
+    first, _, rest = text.partition("\n")
+    more = f'<div class="fs-pre">{escaped(rest)}</div>' if rest else ""
+    return f'<div class="fs-body">{escaped(first)}</div>{more}'
 
 
 def span(kind: str, text: str) -> str:

@@ -67,11 +67,11 @@ def view(found: Sequence[Event], name: Callable[[str], str], show: Callable[[Eve
         said = f"{event.said} (undone)" if event.undone else event.said
         line = (
             f'<span class="fs-soft">{number}</span> {_html.escaped(event.lane)} {_html.span(colour, verb)} '
-            f'<span class="fs-path">{_html.escaped(name(event.path))}</span> '
+            f'<span class="fs-path">{_html.escaped(_file(event, name))}</span> '
             f'<span class="fs-soft">{_html.escaped(said)}</span>'
         )
         items.append(_html.details(line, one.html) if one is not None else f'<div class="fs-body">{line}</div>')
-        rows.append((str(number), event.lane, verb, name(event.path), said))
+        rows.append((str(number), event.lane, verb, _file(event, name), said))
     steps = "1 step" if len(found) == 1 else f"{len(found)} steps"
     inner = _html.details(f"{steps}, each with what it changed or was told", "".join(items))
     markup = _html.box(svg.split("?>", 1)[1], inner)
@@ -111,7 +111,7 @@ def picture(found: Sequence[Event], name: Callable[[str], str], titles: Sequence
     body += _groups(found, places)
     body += _arrows(found, places)
     for number, (event, place, title) in enumerate(zip(found, places, titles, strict=True), 1):
-        body.append(_mark(number, event, place, name(event.path), title))
+        body.append(_mark(number, event, place, _file(event, name), title))
     style = f"<style>{_html.variables()}{_SVG_RULES}</style>".replace("\n", "")
     label = f"Timeline: {len(found)} steps of {', '.join(lanes)}"
     return (
@@ -120,6 +120,11 @@ def picture(found: Sequence[Event], name: Callable[[str], str], titles: Sequence
         f'viewBox="0 0 {width} {height}"><title>{_html.plain(label)}</title>{style}'
         f'<rect class="fs-fbg" width="{width}" height="{height}" rx="6"/>{"".join(body)}</svg>'
     )
+
+
+def _file(event: Event, name: Callable[[str], str]) -> str:
+    """Which file, or how many."""
+    return f"{1 + len(event.also)} files" if event.also else name(event.path)
 
 
 def _short(text: str, most: int = _SIZE) -> str:

@@ -67,6 +67,12 @@ def _name(path: str, here: str | None = None) -> str:
     return path[len(here) :] if here and path.startswith(here) and path != here else path
 
 
+def _said(text: str) -> str:
+    """What a model was told, its paths shown as elsewhere."""
+    here = _here()
+    return text.replace(here, "") if len(here) > 1 else text
+
+
 def _path_of(patch: StructuredPatch) -> str:
     """The path that a patch is of; its labels have lost the slash in front."""
     label = patch.source if patch.target == _NULL else patch.target
@@ -130,8 +136,8 @@ def show_result(
         lines = ", ".join(map(str, result.lines))
         where = f"(line {lines})" if lines else ""
         head, text = _head(("bad", "refused"), ("path", name), ("soft", result.code), ("soft", where))
-        body = f'<div class="fs-body">{_html.escaped(result.message)}</div>'
-        return Shown(_html.box(head, body), f"{text}\n{_html.clean(result.message)}")
+        said = _said(result.message)
+        return Shown(_html.box(head, _html.message(said)), f"{text}\n{_html.clean(said)}")
     if isinstance(result, ReadResult):
         head, text = _head(("info", "read"), ("path", name), ("soft", _read_as(result)))
         return Shown(_html.box(head), text)
@@ -302,8 +308,8 @@ def _event(event: Event) -> Shown | None:
         shown = [_patch(patch, name=_name(path), styled=False) for path, patch in event.patches]
         return Shown("".join(one.html for one in shown), "\n".join(one.text for one in shown))
     if event.text:
-        body = f'<div class="fs-body">{_html.escaped(event.text)}</div>'
-        return Shown(_html.box(body, styled=False), _html.clean(event.text))
+        said = _said(event.text)
+        return Shown(_html.box(_html.message(said), styled=False), _html.clean(said))
     return None
 
 
