@@ -112,9 +112,9 @@ def check_encodings(encodings: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _extends_ascii(name: str) -> bool:
-    ascii_bytes = bytes(range(128))
+    plain = bytes(range(128)) + b'\x1b$B$"\x1b(B ~{<:~}'  # with the shifts of ISO 2022 and HZ
     try:
-        if ascii_bytes.decode(name) != ascii_bytes.decode("ascii"):
+        if plain.decode(name) != plain.decode("ascii"):
             return False
     except (LookupError, UnicodeError):
         return False

@@ -41,7 +41,7 @@ from langchain_filestate._scripts import ALPHABET, rank, reads_well
 from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 BLOCK = 1 << 20
 STRAY = 10
@@ -49,12 +49,13 @@ SETTLED = 4096
 PIECE = 1 << 16  # the text of a larger one falls out of the processor's cache
 SAMPLE = 1 << 15
 PASSAGE = 2000
+LOWEST_SECOND = 0x30  # no second byte of a character is below
 AROUND = 60
 
 _HIGH = re.compile(rb"[\x80-\xff]+")
 # Two ASCII bytes after a run of others: the second byte of a character may be ASCII, and after one more every codec is
-# at rest, so that passages can be joined. The first two of a block may belong to a run at the end of the one before.
-_PASSAGES = re.compile(rb"\A[\x00-\x7f]{1,2}|[\x80-\xff]+[\x00-\x7f]{0,2}")
+# at rest, so that such runs can be joined.
+_RUNS = re.compile(rb"[\x80-\xff]+[\x00-\x7f]{0,2}")
 _UNPAIRED = re.compile("[\ud800-\udfff]")
 
 
@@ -154,6 +155,7 @@ class _Judge:
         self._early: list[bytes] = []
         self._candidates: list[_Candidate] | None = None
         self._sample: list[bytes] = []
+        self._room = SAMPLE
         self._last = ""
 
     def blocks(self, data: bytes) -> bytes:
@@ -236,7 +238,7 @@ class _Judge:
         if self._good > SETTLED and self._good > 8 * self._bad:
             self._settled, self._candidates, self._early = True, None, []
         elif self._candidates != []:
-            self._evidence(data, first=first, final=final)
+            self._evidence(data, first=first)
 
     def _utf8(self, piece: bytes, *, final: bool) -> None:
         """Count bytes that are not UTF-8, and continuation bytes of characters that are."""
@@ -249,20 +251,24 @@ class _Judge:
         self._good += used - len(text)
         self._pending = raw[used:]
 
-    def _evidence(self, data: bytes, *, first: bool, final: bool) -> None:
+    def _evidence(self, data: bytes, *, first: bool) -> None:
         """Keep what is needed to judge legacy encodings: proof that each still fits, and a sample of natural text."""
-        passages = b"".join(_PASSAGES.findall(data))
         if self._candidates is not None:
-            self._prove(passages)
+            self._prove(_runs(data) if len(self._candidates) > 1 else data)
         elif self._bad:
             self._candidates = [_Candidate(name) for name in self._encodings]
-            self._prove(b"".join([*self._early, passages]))
+            self._prove(b"".join([*self._early, _runs(data)]))
             self._early = []
         else:
-            self._early.append(passages)
-        room = SAMPLE - sum(map(len, self._sample))
-        if room > 0:
-            self._sample.append(_sample(data, room, first=first, final=final))
+            self._early.append(_runs(data))
+        for passage in _passages(data, first=first) if self._room > 0 else ():
+            self._sample.append(passage)
+            self._room -= len(passage)
+            if self._room <= 0:
+                break
+        if self._room <= 0 and self._candidates and len(self._candidates) > 1:
+            best = _best([c.name for c in self._candidates], self._sample)  # the others need no more proof
+            self._candidates = [c for c in self._candidates if c.name == best]
 
     def _prove(self, data: bytes) -> None:
         self._candidates = [c for c in self._candidates or () if c.fits(data)]
@@ -290,7 +296,7 @@ class _Judge:
         reason = self._reason
         if not reason and self._bad > STRAY and 2 * self._bad > self._good and self._candidates:
             fitting = [c.name for c in self._candidates if c.fits(b"", final=True)]
-            best = _best(fitting, b"\n".join(self._sample))
+            best = _best(fitting, self._sample)
             if best:
                 return Format(best, b"", lossless=True)
         if not reason and self._bad * 10 > self._size:
@@ -326,34 +332,36 @@ class _Candidate:
             return False
 
 
-def _sample(data: bytes, room: int, *, first: bool, final: bool) -> bytes:
-    """Passages that are not ASCII, with up to 60 bytes around, whole as to characters."""
-    out: list[bytes] = []
-    start = end = -1
+def _runs(data: bytes) -> bytes:
+    """What is not ASCII, and ASCII that may belong to it: all that can fail to decode, also as a piece of a file."""
+    before = next((i for i in range(2) if not data[i : i + 1].isascii()), 2)
+    return data[:before] + b"".join(_RUNS.findall(data))
+
+
+def _passages(data: bytes, *, first: bool) -> Iterator[bytes]:
+    """Passages of a block that are not ASCII, with some of what is around; each begins with a whole character."""
+    start, end = -1, 0
     for match in _HIGH.finditer(data):
-        if (match.start() == 0 and not first) or (match.end() == len(data) and not final):
-            continue  # it may begin or end inside a character
-        gap = match.start() - end
+        at, gap = match.start(), match.start() - end
+        if not at and not first:
+            end = match.end()
+            continue  # it may begin inside a character
+        if start >= 0 and (gap > 2 * AROUND or (end - start > PASSAGE and (gap > 1 or data[end] < LOWEST_SECOND))):
+            yield data[start : min(end + AROUND, at, start + 2 * PASSAGE)]
+            start = -1
         if start < 0:
-            start = max(0, match.start() - AROUND)
-        elif gap > 2 * AROUND or (end - start > PASSAGE and (gap > 1 or data[end] < 0x30)):  # noqa: PLR2004  no second byte
-            out.append(data[start : min(end + AROUND, match.start())])
-            room -= len(out[-1])
-            if room <= 0:
-                return b"\n".join(out)
-            start = max(end + min(gap, 2), match.start() - AROUND)
+            start = max(end + min(gap, 2) if end else 0, at - AROUND)
         end = match.end()
     if start >= 0:
-        out.append(data[start : end + AROUND])
-    return b"\n".join(out)
+        yield data[start : min(end + AROUND, start + 2 * PASSAGE)]
 
 
-def _best(names: list[str], sample: bytes) -> str | None:
+def _best(names: list[str], passages: list[bytes]) -> str | None:
     """Choose among encodings that all of the file fits."""
     alphabets = []
     for name in sorted(names, key=rank):
-        text, _ = decode_some(sample, Format(name, b"", lossless=True), final=False)
-        if reads_well(name, text):
+        fmt = Format(name, b"", lossless=True)
+        if reads_well(name, "\n".join(decode_some(passage, fmt, final=False)[0] for passage in passages)):
             if rank(name) < ALPHABET:
                 return name
             alphabets.append(name)
@@ -361,7 +369,7 @@ def _best(names: list[str], sample: bytes) -> str | None:
         return alphabets[0] if alphabets else None
     from charset_normalizer import from_bytes  # noqa: PLC0415  takes long to import, and few files need it
 
-    best = from_bytes(sample, cp_isolation=alphabets, preemptive_behaviour=False).best()
+    best = from_bytes(b"\n".join(passages), cp_isolation=alphabets, preemptive_behaviour=False).best()
     return next((name for name in alphabets if best and same_codec(name, best.encoding)), None)
 
 

@@ -41,7 +41,7 @@ def describe(reason: str, head: bytes, size: int) -> str:
         head: The first few hundred bytes.
         size: Bytes in all.
     """
-    wide = _wide(head)
+    wide = _wide(head) if b"\0" in head and head[:2] not in {b"\xff\xfe", b"\xfe\xff"} else None
     if wide:
         name, codec = wide
         return (

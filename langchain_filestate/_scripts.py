@@ -26,15 +26,18 @@ if TYPE_CHECKING:
 COMMON = 0.88
 KANA = 0.15
 IN_WORDS = 0.9
+BESIDE_OTHERS = 0.3
 ALPHABET = 3
 
 _JAPANESE = frozenset({"cp932", "shift_jis", "shift_jis_2004", "euc_jp", "euc_jis_2004"})
 _KOREAN = frozenset({"cp949", "euc_kr"})
 _CHINESE = frozenset({"gb18030", "gbk", "gb2312", "big5", "cp950", "big5hkscs"})
+_CJK = _JAPANESE | _KOREAN | _CHINESE
 _TYPOGRAPHIC = frozenset("‘’“”„–—…•«»°§©®·€£¡¿\u00a0")
 _LATIN_END = "\u0250"
 _WORD = re.compile(r"[^\W\d_]*[^\W\d_\x00-\x7f][^\W\d_]*")
 _NOT_ASCII = re.compile("[^\x00-\x7f]")
+_NOT_ASCII_RUN = re.compile("[^\x00-\x7f]+")
 
 
 def rank(encoding: str) -> int:
@@ -48,10 +51,12 @@ def reads_well(encoding: str, text: str) -> bool:
 
     Args:
         encoding: Python codec name.
-        text: Passages around all characters that are not ASCII; at least one is not.
+        text: Passages around characters that are not ASCII; where there are none, nothing reads well.
     """
     name = codecs.lookup(encoding).name
     counts = Counter(_NOT_ASCII.findall(text))
+    if not counts or (name in _CJK and _beside_others(text) < BESIDE_OTHERS * counts.total()):
+        return False
     if name in _KOREAN:
         return _share(counts, _common_korean) >= COMMON
     if name in _JAPANESE:
@@ -59,6 +64,11 @@ def reads_well(encoding: str, text: str) -> bool:
     if name in _CHINESE:
         return _share(counts, _common_chinese) >= COMMON
     return _in_words(text) >= IN_WORDS * counts.total()
+
+
+def _beside_others(text: str) -> int:
+    """Count characters beside another one that is not ASCII: an accented letter in a Latin word stands alone."""
+    return sum(len(run) for run in _NOT_ASCII_RUN.findall(text) if len(run) > 1)
 
 
 def _share(counts: Counter[str], test: Callable[[str], bool]) -> float:

@@ -206,24 +206,22 @@ class _View:
         room = self.room - len(gutter) - bool(self.shown)
         piece = content[:cap]
         text = show(piece, fmt)
-        if len(text) > room:
-            column = 1
-            if not self.shown:
-                while len(text) > room and len(piece) > 1:
-                    piece = piece[: -max(1, (len(text) - room) // 6)]  # an escape has six characters at most
-                    text = show(piece, fmt)
-                self.shown.append(gutter + text)
-                if text != piece:
-                    self.escaped.append(number)
-                column = self.column + len(piece)
-            self.following = (number, column)
+        full = len(text) > room
+        if full and self.shown:
+            self.following = (number, 1)
             return
+        while len(text) > room and len(piece) > 1:
+            piece = piece[: -max(1, (len(text) - room) // 6)]  # an escape has six characters at most
+            text = show(piece, fmt)
         self.shown.append(gutter + text)
-        self.room = room - len(text)
+        self.room = max(0, room - len(text))
         if text != piece:
             self.escaped.append(number)
-        if partial or len(content) > cap:
-            self.cut.append(number)
+        if partial or len(piece) < len(content):
+            if full:
+                self.following = (number, self.column + len(piece))
+            else:
+                self.cut.append(number)
 
     def window(self, *, once: bool) -> Window:
         """Give what was shown, with the notes."""
