@@ -34,6 +34,14 @@ from langchain_filestate._changes import standing
 from tests.scripted import KINDS, edit, read, tool_messages, write
 
 BEFORE = {"a": b"x\n" + b"".join(b"line %d\n" % n for n in range(40)), "b": b"0\n"}
+AFTER = {
+    "a": BEFORE["a"]
+    .replace(b"x\n", b"xxx\n")
+    .replace(b"line 1\n", b"line 1 line 1\n")
+    .replace(b"line 2\n", b"two two\n"),
+    "b": b"written\n",
+    "sub/n": b"newer\n",
+}
 EDITS = 10
 
 
@@ -126,23 +134,24 @@ def files(base: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
 
-def once(ctx: Any, kind: str, durability: str) -> tuple[float, dict[str, bytes]]:
-    """Seconds of a run that nobody kills, and the files after it."""
+def once(ctx: Any, kind: str, durability: str) -> float:
+    """Seconds of a run that nobody kills."""
     base = fresh(kind)
     try:
         process = start(ctx, base, kind, durability)
         began = time.perf_counter()
         process.join()
-        return time.perf_counter() - began, files(base)
+        assert files(base) == AFTER
+        return time.perf_counter() - began
     finally:
         shutil.rmtree(base)
 
 
-def check(base: Path, kind: str, wanted: dict[str, bytes], figures: Figures) -> list[str]:
+def check(base: Path, kind: str, figures: Figures) -> list[str]:
     """What is wrong after a run."""
     faults = []
-    if (found := files(base)) != wanted:
-        faults.append(f"files: {sorted(found)}: { {n: d for n, d in found.items() if d != wanted.get(n)} }")
+    if (found := files(base)) != AFTER:
+        faults.append(f"files: {sorted(found)}: { {n: d for n, d in found.items() if d != AFTER.get(n)} }")
     root = base / "root"
     with (
         SqliteSaver.from_conn_string(str(base / "checkpoints.db")) as saver,
@@ -159,7 +168,7 @@ def check(base: Path, kind: str, wanted: dict[str, bytes], figures: Figures) -> 
         changes = history.changes("t")
         if len(changes) != EDITS:
             faults.append(f"{len(changes)} changes: {[(change.tool, change.path) for change in changes]}")
-        for name, data in wanted.items():
+        for name, data in AFTER.items():
             path = str((root / name).resolve())
             links = standing([change for change in changes if change.path == path], _disk.digest(data))
             first = _disk.digest(BEFORE[name]) if name in BEFORE else None
@@ -178,20 +187,24 @@ def check(base: Path, kind: str, wanted: dict[str, bytes], figures: Figures) -> 
 
 
 def run(
-    times: int, *, seed: int = 0, durability: str = "sync", most_kills: int = 3, kinds: tuple[str, ...] = ("agent", "graph")
+    times: int,
+    *,
+    seed: int = 0,
+    durability: str = "sync",
+    most_kills: int = 3,
+    kinds: tuple[str, ...] = ("agent", "graph"),
 ) -> Figures:
     """Kill `times` runs."""
     ctx, figures, dice = context(), Figures(), random.Random(seed)
     seconds = {kind: once(ctx, kind, durability) for kind in kinds}
     for number in range(times):
         kind = kinds[number % len(kinds)]
-        whole, wanted = seconds[kind]
         base = fresh(kind)
         figures.runs += 1
         for left in reversed(range(most_kills + 1)):
             process = start(ctx, base, kind, durability)
             if left:
-                process.join(dice.uniform(0, whole))
+                process.join(dice.uniform(0, seconds[kind]))
                 if process.exitcode is None:
                     os.kill(process.pid, signal.SIGKILL)
             process.join()
@@ -204,7 +217,7 @@ def run(
             if process.exitcode != 0:
                 figures.faults.append(f"run {number} ({kind}): ended with {process.exitcode}; see {base}")
             break
-        faults = check(base, kind, wanted, figures)
+        faults = check(base, kind, figures)
         figures.faults += [f"run {number} ({kind}): {fault}; see {base}" for fault in faults]
         if not faults:
             shutil.rmtree(base)
