@@ -26,8 +26,8 @@ class Context(Protocol):
         """Those of the message ids that the agent still has before it."""
         ...
 
-    def shown(self, path: str, digest: str, first: int, last: int) -> bool:
-        """True if one read of exactly this range of exactly these bytes stands there in full."""
+    def shown(self, path: str, digest: str, first: int, last: int) -> str | None:
+        """Id of a message in which one read of exactly this range of exactly these bytes stands; None without."""
         ...
 
 

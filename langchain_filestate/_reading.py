@@ -103,8 +103,12 @@ def _show(call: Call, op: Read, location: Location, target: Target, at: Shop) ->
     memory = Memory(call, at.siblings, location.path)
     profile, window = view.profile, view.window
     first, last = window.first_line, window.last_line
-    unchanged = bool(last) and op.column == 1 and call.context.shown(location.path, profile.digest, first, last)
-    fresh = () if unchanged else tuple(View(a, b, call.evidence) for a, b in window.seen)
+    earlier = None
+    if last and op.column == 1:
+        earlier = call.context.shown(location.path, profile.digest, first, last)
+    unchanged = earlier is not None
+    # The earlier result is booked anew: its record may have been lost on the way, as at a handoff between agents.
+    fresh = tuple(View(a, b, earlier or call.evidence) for a, b in window.seen)
     views = tidy((*memory.carried(profile.digest), *fresh))
     record = Record(
         profile.digest,

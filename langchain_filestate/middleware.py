@@ -67,6 +67,18 @@ class FileToolsMiddleware(AgentMiddleware[Any, Any, Any]):
             self.toolkit = FileToolkit(root, **options)
         self.tools = self.toolkit.get_tools()
 
+    def wrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
+    ) -> ToolMessage | Command[Any]:
+        """Let the records go along when a tool hands over to another agent."""
+        return _handed_on(handler(request), request)
+
+    async def awrap_tool_call(
+        self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
+    ) -> ToolMessage | Command[Any]:
+        """As `wrap_tool_call`."""
+        return _handed_on(await handler(request), request)
+
 
 class FileStateMiddleware(FileToolsMiddleware):
     """Tools and state, notices of outside changes, reading by shell commands, and what the model was really sent.
@@ -137,7 +149,7 @@ class FileStateMiddleware(FileToolsMiddleware):
         """Book what a shell command shows, and what changes while it runs."""
         command = self._command(request)
         if command is None:
-            return handler(request)
+            return super().wrap_tool_call(request, handler)
         before = watch.known_before(request.state, self.toolkit)
         return self._after(request, command, before, handler(request))
 
@@ -147,7 +159,7 @@ class FileStateMiddleware(FileToolsMiddleware):
         """As `wrap_tool_call`, with the work on files in threads."""
         command = self._command(request)
         if command is None:
-            return await handler(request)
+            return await super().awrap_tool_call(request, handler)
         before = await run_in_executor(None, watch.known_before, request.state, self.toolkit)
         result = await handler(request)
         return await run_in_executor(None, self._after, request, command, before, result)
@@ -163,3 +175,14 @@ class FileStateMiddleware(FileToolsMiddleware):
         if not update:
             return result
         return Command(update={"messages": [message], CHANNEL: update[CHANNEL]})
+
+
+def _handed_on(result: ToolMessage | Command[Any], request: ToolCallRequest) -> ToolMessage | Command[Any]:
+    """Let the records go with the messages when a tool hands over to another agent of the parent graph.
+
+    Such a command ends this graph, and what it does not carry is lost.
+    """
+    if not isinstance(result, Command) or result.graph != Command.PARENT or not isinstance(result.update, dict):
+        return result
+    channel = channel_of(request.state)
+    return replace(result, update={CHANNEL: channel, **result.update}) if channel else result

@@ -56,8 +56,8 @@ class Messages:
                     found.add(name)
         return found
 
-    def shown(self, path: str, digest: str, first: int, last: int) -> bool:
-        """True if one read of exactly this range of exactly these bytes stands there in full."""
+    def shown(self, path: str, digest: str, first: int, last: int) -> str | None:
+        """Id of a message in which one read of exactly this range of exactly these bytes stands; None without."""
         messages = self._messages or ()
         for at in range(len(messages) - 1, -1, -1):
             message = messages[at]
@@ -69,12 +69,13 @@ class Messages:
                 and artifact.get("file_path") == path
                 and (artifact.get("first_line"), artifact.get("last_line")) == (first, last)
                 and not artifact.get("unchanged")
+                and message.id is not None
                 and message.id not in self._left_out
                 and not mark_in(message).get("column")
                 and _stands(messages, at)
             ):
-                return True
-        return False
+                return str(message.id)
+        return None
 
 
 def mark(content: object, *, args: Mapping[str, Any] | None = None, column: int = 1) -> dict[str, Any]:

@@ -116,13 +116,13 @@ def summarised(at: Stage) -> None:
 
 
 def trimmed(at: Stage) -> None:
-    at.on_demand.before = lambda messages: [RemoveMessage(m.id) for m in messages[:-1]]
+    at.on_demand.before = lambda messages: [RemoveMessage(str(m.id)) for m in messages[:-1]]
 
 
 def removed_one(at: Stage) -> None:
     def remove(messages: list[Any]) -> list[Any]:
         pairs = [m for m in messages[:-1] if isinstance(m, ToolMessage) or (isinstance(m, AIMessage) and m.tool_calls)]
-        return [RemoveMessage(m.id) for m in pairs]
+        return [RemoveMessage(str(m.id)) for m in pairs]
 
     at.on_demand.before = remove
 
