@@ -356,6 +356,8 @@ def test_a_misaligned_newline_in_wide_text_is_none() -> None:
         (b"a\r\n", "crlf"),
         (b"a\r\nb\n", "mixed"),
         (b"\r\r\n", "crlf"),
+        (b"aaa\r\nb", "crlf"),
+        (b"a\n" * 9 + b"b\r\n" * 9, "mixed"),
     ],
 )
 def test_newline_styles(data: bytes, style: str) -> None:
