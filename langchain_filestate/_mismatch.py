@@ -29,6 +29,9 @@ _BLANK = re.compile(r"[ \t\r\f\v]*\Z")
 _ENTITY = re.compile(r"&(?:#\w{1,8}|[A-Za-z]{2,31});")
 _SPACE = re.compile(r"\s*")
 _WORD = re.compile(r"\w+")
+_BREAKS = frozenset("\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
+"""What other programs (and `str.splitlines`) take for the end of a line."""
+
 _WRITTEN = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _BLANK_NAMES = {" ": "space", "\t": "tab", "\r": "carriage return", "\f": "form feed", "\v": "vertical tab"}
 _FILE_ENTITY = "the file has the entity {}, old_string has the character that it stands for"
@@ -205,6 +208,9 @@ def _gap(
     if old == there:
         return
     mine, theirs = old.split("\n"), there.split("\n")
+    if len(mine) != len(theirs) and (odd := _break(old, there, region, at)) is not None:
+        yield odd
+        return
     if len(mine) != len(theirs):
         at_end = outer == "last" and region.last and at + len(there) == len(region.text)
         yield _lines(len(mine) - 1, len(theirs) - 1, *region.place(at), at_end=at_end)
@@ -271,6 +277,30 @@ def _lines(mine: int, theirs: int, line: int, column: int, *, at_end: bool) -> D
     return Difference("lines", line, clause)
 
 
+def _break(old: str, there: str, region: Region, at: int) -> Difference | None:
+    """The difference where one side has a line break, and the other a character that only looks like one."""
+    for mine, theirs, clause in (
+        (old, there, "the file has {}, which ends no line here, where old_string has a line break"),
+        (there, old, "the file has a line break, where old_string has {}, which ends no line here"),
+    ):
+        odd = next((n for n, char in enumerate(theirs) if char in _BREAKS), -1)
+        if odd >= 0 and "\n" in mine[: odd + 1] and mine.count("\n") > theirs.count("\n"):
+            line, column = region.place(at + (odd if theirs is there else 0))
+            char = theirs[odd]
+            called = f"a {_BLANK_NAMES[char]}" if char in _BLANK_NAMES else name(char)
+            return Difference("characters", line, f"in line {line}, column {column}, {clause.format(called)}")
+    return None
+
+
+def _wide(old: str, there: str) -> tuple[str, str] | None:
+    """The characters that one side has in one and the other spelled out, like the three dots of an ellipsis."""
+    for one, many in ((old, there), (there, old)):
+        spelled = unicodedata.normalize("NFKC", one[:1])
+        if spelled != one[:1] and len(spelled) > 1 and many.startswith(spelled):
+            return (one[:1], spelled) if one is there else (spelled, one[:1])
+    return None
+
+
 def _count(number: int, thing: str) -> str:
     return f"{number} {thing}{'s' if number > 1 else ''}"
 
@@ -331,6 +361,11 @@ def _parting(old: str, i: int, region: Region, at: int) -> Difference:
         return Difference("characters", line, f"{where} {_FILE_ENTITY.format(entity)}")
     if entity := _entity(old, i, region.text, at):
         return Difference("characters", line, f"{where} {_OLD_ENTITY.format(entity)}")
+    if (odd := _break(a[:1], b[:1], region, at)) is not None:
+        return odd
+    if (wide := _wide(a, b)) is not None:
+        theirs, mine = (name(text) if len(text) == 1 else f"`{text}`" for text in wide)
+        return Difference("characters", line, f"{where} the file has {theirs}, old_string has {mine}")
     after = _SPACE.match(region.text, at)
     beyond = after.end() if after else at
     if region.last and beyond == len(region.text):

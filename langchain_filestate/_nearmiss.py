@@ -11,6 +11,7 @@ Nothing found here is ever used for a replacement; it is told to the model, whic
    differ.
 4. Short pieces of the skeleton, spread evenly, each at its first few places in the file: where most of them fall
    together in order is the nearest place, and the walk from there shows where it goes another way.
+5. Both folded whole, in the first megabyte, for short texts whose every letter is written otherwise (see `_twins`).
 
 Work is bounded by counts, never by the clock, and nothing is quadratic in the file: the first 32 MB of the file are
 looked at, up to 20,000 characters of the text, some forty searches, ten places. 10 MB take about a tenth of a second.
@@ -26,7 +27,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
-from langchain_filestate import _mismatch, _slips, _text
+from langchain_filestate import _mismatch, _slips, _text, _twins
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
 _FILE_LIMIT = 32_000_000
 _TEXT_LIMIT = 20_000
+_FOLD_LIMIT = 1_000_000
 _WALK_LIMIT = 40_000  # characters walked in all to choose among places
 _PLACES = 10
 _MARGIN = 400  # bytes of the file beside a place that are looked at too
@@ -83,7 +85,7 @@ def near_miss(data: bytes, fmt: Format, old: str, new: str) -> tuple[str, tuple[
     if not file.body:
         return "The file is empty.", ()
     wanted = old.replace("\r\n", "\n")
-    said = _known(file, old, wanted) or _nearest(file, wanted, new)
+    said = _known(file, old, wanted) or _nearest(file, wanted, new) or _folded(file, wanted)
     if said is None:
         rest = "" if file.whole else f" Only its first {_FILE_LIMIT // 1_000_000} MB were compared."
         said = f"Nothing in the file is similar to it.{rest} Read the file and copy the text from there exactly.", ()
@@ -340,6 +342,25 @@ def _seed(skeleton: _Skeleton, letters: Sequence[str], widths: Sequence[int], si
         return None
     _, i, at, _ = min(best, key=lambda hit: (hit[1], hit[2]))
     return i, at
+
+
+def _folded(file: _File, wanted: str) -> tuple[str, tuple[int, ...]] | None:
+    """What is to be said where nothing but characters that look the same differ, and few others are there."""
+    text = file.region(0, _FOLD_LIMIT)[0].text
+    found = _twins.twin_lines(text, wanted[:_TEXT_LIMIT])
+    if not found:
+        return None
+    first = found[0]
+    lines = text.split("\n")[first : first + wanted.count("\n") + 1]
+    for n, (line, old) in enumerate(zip(lines, wanted.split("\n"), strict=False), first + 1):
+        other = _twins.first_other(line, old)
+        if other is not None:
+            at, char, mine = other
+            where = f"in line {n}, column {at + 1}, the file has {_mismatch.name(char)}"
+            clause = f"{where}, old_string has {_mismatch.name(mine)}" if mine else f"{where}, old_string has not"
+            quoted = f"{n:>6}\t{_text.show(line[max(0, at - _LINE // 2) :][:_LINE])}"
+            return f"The nearest place is line {n}: {clause}. The file has there:\n{quoted}", (n,)
+    return None
 
 
 def _clauses(differences: Sequence[Difference]) -> str:

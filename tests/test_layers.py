@@ -15,7 +15,7 @@ PACKAGE = Path(langchain_filestate.__file__).parent
 ROWS = [
     ["errors"],
     ["_kind", "_codec", "_window", "_detect", "_text"],
-    ["_search", "_mismatch", "_slips", "_nearmiss", "_match"],
+    ["_search", "_mismatch", "_slips", "_twins", "_nearmiss", "_match"],
     ["_diff", "_spans", "_phrases", "_omission"],
     ["_patch"],
     ["_records"],
