@@ -24,7 +24,7 @@ from langchain_core.messages import ToolMessage
 from langchain_core.runnables import run_in_executor
 from langgraph.types import Command
 
-from langchain_filestate import watch
+from langchain_filestate import _deepagents, watch
 from langchain_filestate.state import CHANNEL, LEFT_OUT, FileState, channel_of
 from langchain_filestate.tools import FileToolkit
 
@@ -66,6 +66,20 @@ class FileToolsMiddleware(AgentMiddleware[Any, Any, Any]):
         else:
             self.toolkit = FileToolkit(root, **options)
         self.tools = self.toolkit.get_tools()
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """Raise where deepagents works on other files than these tools."""
+        _deepagents.check(request.tools, request.state, self.toolkit.ours)
+        return handler(request)
+
+    async def awrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
+    ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
+        """As `wrap_model_call`."""
+        _deepagents.check(request.tools, request.state, self.toolkit.ours)
+        return await handler(request)
 
     def wrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], ToolMessage | Command[Any]]
@@ -111,6 +125,7 @@ class FileStateMiddleware(FileToolsMiddleware):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """Announce files that changed outside, and note which results the request does not hold."""
+        _deepagents.check(request.tools, request.state, self.toolkit.ours)
         news = watch.changed_files(request.state, self.toolkit)
         return self._noted(request, news, handler(_told(request, news)))
 
@@ -118,6 +133,7 @@ class FileStateMiddleware(FileToolsMiddleware):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         """As `wrap_model_call`, with the work on files in a thread."""
+        _deepagents.check(request.tools, request.state, self.toolkit.ours)
         news = await run_in_executor(None, watch.changed_files, request.state, self.toolkit)
         return self._noted(request, news, await handler(_told(request, news)))
 

@@ -19,7 +19,7 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.types import Command
 from pydantic import PrivateAttr, ValidationError
 
-from langchain_filestate import _disk, _rewind, _text
+from langchain_filestate import _rewind, _text, watch
 from langchain_filestate._approval import Asker, describe
 from langchain_filestate._arguments import (
     Arguments,
@@ -30,13 +30,14 @@ from langchain_filestate._arguments import (
     WriteFileArguments,
 )
 from langchain_filestate._call import Answer, Call
+from langchain_filestate._deepagents import Ours
 from langchain_filestate._editor import Editor
-from langchain_filestate._history import MAX_IMAGE_BYTES, FileHistory, next_seq, process_history
+from langchain_filestate._history import MAX_IMAGE_BYTES, FileHistory, process_history
 from langchain_filestate._outcomes import refusal
 from langchain_filestate._planning import Edit, NotebookEdit, Write
 from langchain_filestate._policy import AfterWrite, Approve, BeforeWrite, Limits, Policy, RequireRead
 from langchain_filestate._reading import Read
-from langchain_filestate._records import Record, State, View, merge_records
+from langchain_filestate._records import State, merge_records
 from langchain_filestate._running import SCRATCHPAD, Spot, in_graph, running_config, wrong
 from langchain_filestate._running import spot as find_spot
 from langchain_filestate._siblings import Place, Siblings
@@ -245,6 +246,7 @@ class FileToolkit(BaseToolkit):
     _records: State = PrivateAttr(default_factory=dict)
     _lock: Any = PrivateAttr(default_factory=threading.Lock)
     _tools: list[FileTool] = PrivateAttr()
+    _ours: Ours = PrivateAttr()
 
     tool_names: ClassVar[frozenset[str]] = TOOL_NAMES
 
@@ -287,6 +289,7 @@ class FileToolkit(BaseToolkit):
             history = process_history() if limit == MAX_IMAGE_BYTES else FileHistory(max_bytes=limit)
         self._editor = Editor(workspace, history, policy, _siblings)
         self._tools = [tool(self) for tool in _TOOLS]
+        self._ours = Ours(workspace, virtual, bool(deny), bool(read_only), approve is not False)
 
     @property
     def workspace(self) -> Workspace:
@@ -307,6 +310,11 @@ class FileToolkit(BaseToolkit):
     def editor(self) -> Editor:
         """What carries out the calls."""
         return self._editor
+
+    @property
+    def ours(self) -> Ours:
+        """What it was told of paths."""
+        return self._ours
 
     @property
     def records(self) -> State:
@@ -455,19 +463,7 @@ class FileToolkit(BaseToolkit):
         Raises:
             Refused: There is no such file, it is not text, or it may not be read.
         """
-        location = self.workspace.locate(path, write=False)
-        with self.workspace.open(location) as target, _disk.lock(location.path):
-            snapshot = _disk.snapshot(target, max_bytes=self.policy.limits.max_file_bytes)
-            if snapshot is None:
-                raise Refused(f"File does not exist: {location.path}.", code="not_found")
-            profile = _text.profile(snapshot.data, self.policy.encodings)
-            self.history.remember(snapshot.data, snapshot.digest)
-            views = (View(1, profile.lines, evidence),) if profile.lines else ()
-            record = Record(profile.digest, profile.size, profile.lines, views, next_seq(), "read")
-        name = agent or self.running_agent()
-        if not in_graph():
-            self.book(name, {location.path: record.to_state()})
-        return update_of(name, {location.path: record.to_state()})
+        return watch.seen(path, evidence, self, agent=agent)
 
     def plan_rewind(self, snapshot: StateSnapshot) -> RewindPlan:
         """What `rewind` would do; changes nothing.

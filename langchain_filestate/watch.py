@@ -14,6 +14,7 @@ from langchain_core.messages import HumanMessage
 from langchain_filestate import _disk, _outside, _patch, _records, _shell, _text
 from langchain_filestate._history import Change, next_seq
 from langchain_filestate._records import Record, View
+from langchain_filestate._running import in_graph
 from langchain_filestate.errors import Refused
 from langchain_filestate.state import LEFT_OUT, Messages, channel_of, mark, mark_in, update_of, value_of
 
@@ -239,6 +240,24 @@ def _lines(data: bytes, profile: _text.Profile) -> list[str]:
     fmt = profile.format
     pieces = _text.split_lines(data[len(fmt.bom) :], fmt)
     return [_text.decode(piece, fmt).removesuffix("\n").removesuffix("\r") for piece in pieces]
+
+
+def seen(path: str, evidence: str, toolkit: FileToolkit, *, agent: str | None = None) -> dict[str, Any]:
+    """Book a file whose whole current text stands in a message: `FileToolkit.seen`."""
+    location = toolkit.workspace.locate(path, write=False)
+    with toolkit.workspace.open(location) as target, _disk.lock(location.path):
+        snapshot = _disk.snapshot(target, max_bytes=toolkit.policy.limits.max_file_bytes)
+    if snapshot is None:
+        raise Refused(f"File does not exist: {location.path}.", code="not_found")
+    profile = _text.profile(snapshot.data, toolkit.policy.encodings)
+    toolkit.history.remember(snapshot.data, snapshot.digest)
+    views = (View(1, profile.lines, evidence),) if profile.lines else ()
+    record = Record(profile.digest, profile.size, profile.lines, views, next_seq(), "read")
+    name = agent or toolkit.running_agent()
+    records = {location.path: record.to_state()}
+    if not in_graph():
+        toolkit.book(name, records)
+    return update_of(name, records)
 
 
 def known_before(state: Any, toolkit: FileToolkit) -> dict[str, str]:

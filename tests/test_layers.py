@@ -29,7 +29,7 @@ ROWS = [
     ["results", "_policy"],
     ["_siblings"],
     ["_call", "_planning", "_outside", "_reading", "_outcomes", "_editor"],
-    ["state", "_running", "_arguments", "_approval", "tools", "watch"],
+    ["state", "_running", "_arguments", "_approval", "_deepagents", "tools", "watch"],
     ["middleware"],
     ["_html", "_diffrows", "_diffview", "_seenview", "_events", "_timeline", "display"],
     ["__init__"],
