@@ -136,10 +136,15 @@ class Memory:
         self._pending: dict[str, bool] = {}
         if call.place is not None:
             self._pending = siblings.evidence(call.place)
-            left = siblings.record(call.place, call.agent, path)
-            mine = self.records.get(call.agent)
-            if left is not None and (mine is None or left.seq > mine.seq):
-                self.records[call.agent] = left
+            self._take(siblings.record(call.place, call.agent, path))
+            if call.agent in self.records:
+                self._take(siblings.overtaking(call.place, call.agent, path))
+
+    def _take(self, left: Record | None) -> None:
+        """A record that a sibling left, if it is newer."""
+        mine = self.records.get(self._call.agent)
+        if left is not None and (mine is None or left.seq > mine.seq):
+            self.records[self._call.agent] = left
 
     def known(self, digest: str | None) -> Known:
         """What the calling agent may build on now, given the bytes on disk."""

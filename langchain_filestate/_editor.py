@@ -79,11 +79,15 @@ class Editor:
         except OSError as error:
             # What the modules below know by name they have refused by name; this is a disk or a mount that fails.
             return refusal(Refused(f"The system refused: {error.strerror or error}.", code="io_error"), path)
+        self._pass_on(call, outcome, written=not reading)
+        return outcome
+
+    def _pass_on(self, call: Call, outcome: Outcome, *, written: bool) -> None:
+        """Leave the record for later calls of the message."""
         if call.place is not None and outcome.record is not None and outcome.path is not None:
             # What only the answer tells is not before the model yet.
-            written = not reading and not outcome.told
+            written = written and not outcome.told
             self.siblings.note(call.place, call.agent, outcome.path, outcome.record, call.evidence, written=written)
-        return outcome
 
     def _same(self, given: str, location: Location) -> bool:
         """True if another call's path means the same file."""
@@ -100,11 +104,13 @@ class Editor:
 
     def _change(self, call: Call, op: Operation, location: Location) -> Outcome:
         for _ in range(MAX_TRIES):
-            snapshot = self._snapshot(location)
+            with _disk.lock(location.path):  # what a sibling wrote and what it passes on are seen together
+                snapshot = self._snapshot(location)
+                memory = Memory(call, self.siblings, location.path)
             applied = self._applied(call, op, location, snapshot)
             if applied is not None:
                 return applied
-            ready = self._ready(call, op, location, snapshot)
+            ready = self._ready(call, op, location, snapshot, memory)
             if ready.plan.after == ready.before.data:
                 return self._nothing_to_do(call, ready)
             outcome = self._carry_out(call, ready, location)
@@ -122,9 +128,10 @@ class Editor:
                 return None
             raise
 
-    def _ready(self, call: Call, op: Operation, location: Location, snapshot: _disk.Snapshot | None) -> Ready:
+    def _ready(
+        self, call: Call, op: Operation, location: Location, snapshot: _disk.Snapshot | None, memory: Memory
+    ) -> Ready:
         before = self._before(location, snapshot, op)
-        memory = Memory(call, self.siblings, location.path)
         known = memory.known(before.digest)
         stale = self._check_known(call, op, before, known)
         plan = self._plan(call, op, before, known, stale=stale)
@@ -262,9 +269,10 @@ class Editor:
                 self.history.remember(plan.after, after)
                 if self.policy.after_write is not None:
                     formatted = self._after_write(call, change, plan.after, target)
+                outcome = outcome_of(self, call, ready, after, seq, formatted)
+                self._pass_on(call, outcome, written=True)
         except _disk.Changed:
             return None
-        outcome = outcome_of(self, call, ready, after, seq, formatted)
         if formatted is not None or not change.kept:
             # It cannot be planned once more to give the same answer, so the answer itself is kept.
             self.history.amend(replace(change, result={**change.result, **answer_of(call, outcome)}))
@@ -357,10 +365,7 @@ class Editor:
             with self.workspace.open(location) as target:
                 _disk.sweep(target)
         # The record keeps its place in time: what was read or written after it goes before it.
-        if "artifact" in change.result:
-            outcome = answered(call, change, change.seq)
-        else:
-            outcome = self._again(call, op, change)
+        outcome = answered(call, change, change.seq) if "artifact" in change.result else self._again(call, op, change)
         result = outcome.result.model_copy(update={"already_applied": True})
         return replace(outcome, content=f"{APPLIED} {outcome.content}", result=result)
 

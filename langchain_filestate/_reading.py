@@ -182,7 +182,9 @@ def _notebook_view(op: Read, snapshot: _disk.Snapshot, policy: Policy) -> _View 
         notebook = _notebook.parse(snapshot.data)
     except Refused:
         return None
-    window = _notebook.render(notebook, offset=op.offset, limit=op.limit, max_chars=policy.limits.max_chars)
+    window = _notebook.render(
+        notebook, offset=op.offset, limit=op.limit, column=op.column, max_chars=policy.limits.max_chars
+    )
     return _View(_text.profile(snapshot.data, policy.encodings), window, len(notebook.cells), "cell")
 
 

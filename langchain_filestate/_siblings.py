@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 GRACE_SECONDS = 0.1
 """How long to wait for an earlier call that has not begun: it may have been rejected, or not be run again."""
+
+BUSY_SECONDS = 2.0
+"""The same at most, on a machine so busy that this process has not run for the time above."""
+
+_SLICE = 0.02
 
 _MAX_MESSAGES = 256
 
@@ -46,6 +51,19 @@ class _Message:
     records: dict[tuple[str, str], list[tuple[int, Record]]] = field(default_factory=dict)
     evidence: dict[str, tuple[int, bool]] = field(default_factory=dict)
     """Evidence that calls of the message give: the index of the call, and whether it wrote the text itself."""
+
+
+class _Grace:
+    """The time for a call to begin: as this process has run, not as a busy machine has kept it waiting."""
+
+    def __init__(self, started: float) -> None:
+        self._started = started
+        self._ran = self._last = time.process_time()
+
+    def over(self) -> bool:
+        waited, now = time.monotonic() - self._started, time.process_time()
+        idle, self._last = now - self._last < _SLICE / 10, now
+        return waited >= BUSY_SECONDS or (waited >= GRACE_SECONDS and (idle or now - self._ran >= GRACE_SECONDS))
 
 
 class Siblings:
@@ -90,17 +108,17 @@ class Siblings:
             phases = self._of(place.message).phases
             # One that waited for a person before we began may be about to run again with the answer.
             resumed = {index for index in earlier if phases.get(index) == "interrupted"}
+            grace = _Grace(started)
             for index in earlier:
                 while (phase := phases.get(index)) != "finished":
                     if phase == "interrupted" and index not in resumed:
                         break
                     if phase == "begun":
                         resumed.discard(index)
-                    limit = seconds if phase == "begun" else min(GRACE_SECONDS, seconds)
-                    left = started + limit - time.monotonic()
-                    if left <= 0:
+                    left = started + seconds - time.monotonic()
+                    if left <= 0 or (phase != "begun" and grace.over()):
                         break
-                    self._changed.wait(left)
+                    self._changed.wait(left if phase == "begun" else min(left, _SLICE))
 
     def note(self, place: Place, agent: str, path: str, record: Record, evidence: str, *, written: bool) -> None:
         """Hand a record to later calls of the message.
@@ -129,9 +147,23 @@ class Siblings:
             left = message.records.get((agent, path), ()) if message else ()
             return max((r for i, r in left if i < place.index), key=lambda record: record.seq, default=None)
 
+    def overtaking(self, place: Place, agent: str, path: str) -> Record | None:
+        """The newest record of a later call that was carried out first and wrote; without what later calls read."""
+        with self._changed:
+            message = self._messages.get(place.message)
+            if message is None:
+                return None
+            wrote = {index for index, written in message.evidence.values() if written}
+            left = [r for i, r in message.records.get((agent, path), ()) if i > place.index and i in wrote]
+            newest = max(left, key=lambda record: record.seq, default=None)
+            if newest is None:
+                return None
+            shown = {e for e, (index, written) in message.evidence.items() if index > place.index and not written}
+            return replace(newest, views=tuple(view for view in newest.views if view.evidence not in shown))
+
     def evidence(self, place: Place) -> dict[str, bool]:
-        """What earlier calls of the message give as evidence, by the order of the message; True for own writes."""
+        """What calls of the message give as evidence: earlier ones, and all that wrote (True)."""
         with self._changed:
             message = self._messages.get(place.message)
             given = message.evidence.items() if message else ()
-            return {evidence: written for evidence, (index, written) in given if index < place.index}
+            return {evidence: written for evidence, (index, written) in given if written or index < place.index}

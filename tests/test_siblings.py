@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import threading
 import time
+from dataclasses import replace
 
-from langchain_filestate._records import Record
+from langchain_filestate._records import Record, View
 from langchain_filestate._siblings import GRACE_SECONDS, Place, Siblings
 
 KEY = ("thread", "checkpoint", "message")
@@ -94,7 +95,8 @@ def test_records_pass_on_by_the_order_of_the_message() -> None:
     assert siblings.record(Place(KEY, 2), "a", "/p") == record(5)
     assert siblings.record(Place(KEY, 2), "b", "/p") is None
     assert siblings.record(Place(("t", "c", "other"), 2), "a", "/p") is None
-    assert siblings.evidence(Place(KEY, 1)) == {"fs-0": False}
+    assert siblings.evidence(Place(KEY, 1)) == {"fs-0": False, "fs-1": True}  # what was written is known at once
+    assert siblings.evidence(Place(KEY, 0)) == {"fs-1": True}
     assert siblings.evidence(Place(KEY, 2)) == {"fs-0": False, "fs-1": True}
     assert siblings.evidence(Place(("t", "c", "other"), 2)) == {}
 
@@ -105,3 +107,16 @@ def test_old_messages_are_forgotten() -> None:
         siblings.note(Place(("t", "c", str(n)), 0), "a", "/p", record(n), "e", written=False)
     assert siblings.record(Place(("t", "c", "0"), 1), "a", "/p") is None
     assert siblings.record(Place(("t", "c", "299"), 1), "a", "/p") == record(299)
+
+
+def test_a_later_call_that_ran_first_passes_on_what_it_wrote_and_not_what_was_read_for_it() -> None:
+    siblings = Siblings()
+    views = (View(1, 1, "fs-read"), View(2, 2, "fs-write"), View(3, 3, "old"))
+    siblings.note(Place(KEY, 1), "a", "/p", record(5), "fs-read", written=False)
+    assert siblings.overtaking(Place(KEY, 0), "a", "/p") is None
+    siblings.note(Place(KEY, 2), "a", "/p", replace(record(6), lines=3, views=views), "fs-write", written=True)
+    found = siblings.overtaking(Place(KEY, 0), "a", "/p")
+    assert found is not None
+    assert found.views == views[1:]
+    assert siblings.overtaking(Place(KEY, 2), "a", "/p") is None
+    assert siblings.overtaking(Place(("t", "c", "other"), 0), "a", "/p") is None

@@ -372,3 +372,22 @@ def test_outside_of_a_graph_wrong_arguments_are_answered_too(tmp_path: Path) -> 
     assert "file_path" in str(tools["read_file"].invoke("a.txt"))
     assert "does not exist" in tools["read_file"].invoke({"file_path": "a.txt"})
     assert "does not exist" in asyncio.run(tools["read_file"].ainvoke({"file_path": "a.txt"}))
+
+
+def test_siblings_that_run_out_of_order_are_still_no_strangers(
+    session: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from langchain_filestate import _siblings
+
+    monkeypatch.setattr(_siblings, "GRACE_SECONDS", 0.0)
+    monkeypatch.setattr(_siblings, "BUSY_SECONDS", 0.0)
+    path = tmp_path / "a.txt"
+    for attempt in range(5):
+        path.write_text("".join(f"<{n}>\n" for n in range(40)))
+        s = session(limits=Limits(wait_seconds=0.0001), thread=str(attempt))
+        s.say(read(path))
+        out = s.say([edit(path, f"<{n}>", f"[{n}]") for n in range(0, 40, 4)])
+        assert [m.status for m in out] == ["success"] * 10
+        assert not any(m.artifact["stale_recovered"] for m in out)
+        assert path.read_text() == "".join(f"[{n}]\n" if n % 4 == 0 else f"<{n}>\n" for n in range(40))
+        assert s.one(write(path, "all new\n")).status == "success"
