@@ -19,7 +19,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import lru_cache
+from itertools import chain, islice, pairwise
+from operator import add
 from typing import TYPE_CHECKING
 
 from langchain_filestate._codec import decode, decode_some, last_newline, nth_newline, reencode, show
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
 MAX_LISTED = 12
 GUTTER = 6
+PAGE = 500
 CHANGED = "The file changed while it was read. Read it again."
 
 
@@ -196,13 +199,13 @@ class _View:
             return False
         if not self.profile.format.lossless and any(show(content) != content for content in lines):
             return False
-        self.shown += [f"{number:>6}\t{content}" for number, content in enumerate(lines, line)]
+        self.shown += map(add, gutters(line, len(lines)), lines)
         self.room -= need
         return True
 
     def _show(self, number: int, content: str, cap: int, *, partial: bool) -> None:
         """Show a line as far as it fits, or say that the view is full."""
-        fmt, gutter = self.profile.format, f"{number:>6}\t"
+        fmt, gutter = self.profile.format, next(gutters(number, 1))
         room = self.room - len(gutter) - bool(self.shown)
         piece = content[:cap]
         text = show(piece, fmt)
@@ -261,6 +264,17 @@ class _View:
         if self.returns:
             returns = [n for n, text in enumerate(self.shown, self.first) if "\r" in text]
             yield f"Carriage returns that end no line are part of the text: {listed(returns)}."
+
+
+def gutters(first: int, count: int) -> Iterator[str]:
+    """Line numbers as they stand before lines; made once for many reads, since making them is most of the work."""
+    pages = range(first // PAGE, (first + count - 1) // PAGE + 1)
+    return islice(chain.from_iterable(map(_page, pages)), first % PAGE, first % PAGE + count)
+
+
+@lru_cache(maxsize=16)
+def _page(page: int) -> tuple[str, ...]:
+    return tuple(f"{number:>{GUTTER}}\t" for number in range(page * PAGE, (page + 1) * PAGE))
 
 
 def listed(numbers: list[int], most: int = MAX_LISTED) -> str:

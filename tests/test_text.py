@@ -345,6 +345,9 @@ def test_a_misaligned_newline_in_wide_text_is_none() -> None:
     assert b"\n\0" in data
     assert split_lines(data, fmt) == [data]
     assert _codec.last_newline(data, fmt) == 0
+    ended = "a\nb\n".encode("utf-16-le")
+    assert split_lines(ended, fmt) == [ended[:4], ended[4:]]
+    assert split_lines(ended + b"c\0", fmt) == [ended[:4], ended[4:], b"c\0"]
 
 
 @pytest.mark.parametrize(
@@ -748,6 +751,16 @@ def test_many_cut_lines_are_all_named() -> None:
     cut = CUT.match(note)
     assert cut
     assert list(numbers(cut[1])) == list(range(1, 81, 2))
+
+
+def test_line_numbers_are_right_on_every_page() -> None:
+    data = b"\n".join(b"%d" % i for i in range(1, 1_000_012)) + b"\n"
+    p = profile(data)
+    for first in (1, 400, 499, 500, 999, 1000, 999_990):
+        rows = shown(one(data, p, offset=first, limit=600))
+        assert all(text == str(number) for number, text in rows)
+        assert rows[0][0] == first
+    assert one(data, p, offset=-1).text == "1000011\t1000011"
 
 
 def test_notes_about_many_lines_are_short() -> None:
