@@ -242,8 +242,8 @@ def render(
     total = len(notebook.cells)
     kind = f"nbformat 4.{notebook.nbformat_minor}" + (f", {notebook.language}" if notebook.language else "")
     if not total:
-        notes = (f"Notebook ({_text.show(kind)}) without cells.",)
-        return _text.Window(text="", notes=notes, first_line=0, last_line=0, seen=(), complete=True)
+        none = f"Notebook ({_text.show(kind)}) without cells."
+        return _text.Window(text="", notes=(none,), first_line=0, last_line=0, seen=(), complete=True)
     first = max(offset, 1) if offset >= 0 else max(total + offset + 1, 1)
     if first > total:
         msg = f"The notebook has {total} cell{'s' * (total > 1)}; there is no cell {first}."

@@ -17,7 +17,7 @@ from langchain_filestate import _disk, _outside, _reading, _text
 from langchain_filestate._call import Memory, Outcome
 from langchain_filestate._history import Change, FileHistory, next_seq
 from langchain_filestate._outcomes import Formatted, Ready, answer_of, answered, event_of, outcome_of, refusal, since
-from langchain_filestate._planning import Before, Edit, NotebookEdit, Operation, Plan, Write, is_notebook
+from langchain_filestate._planning import Before, Edit, NotebookEdit, Operation, Plan, Write, has_cells, is_notebook
 from langchain_filestate._policy import PlannedChange
 from langchain_filestate.errors import Refused
 
@@ -171,7 +171,7 @@ class Editor:
             return Before(location.path, None, None)
         if isinstance(op, NotebookEdit) and not is_notebook(location.path):
             raise Refused("This is not a notebook (.ipynb). Use edit_file instead.", code="bad_notebook")
-        if is_notebook(location.path) and isinstance(op, Edit):
+        if isinstance(op, Edit) and has_cells(location.path, snapshot.data):
             raise Refused("This file is a notebook. Use edit_notebook to change its cells.", code="is_notebook")
         return Before(location.path, snapshot.data, snapshot.digest, _text.detect(snapshot.data, self.policy.encodings))
 
@@ -204,7 +204,7 @@ class Editor:
         """Refuse what the agent's reading does not allow; True if the change goes ahead on bytes it has not seen."""
         if before.data is None:
             return False
-        if is_notebook(before.path) and isinstance(op, Write) and self.policy.require_read != "never":
+        if isinstance(op, Write) and self.policy.require_read != "never" and has_cells(before.path, before.data):
             raise Refused(
                 "This notebook exists. It is read as cells, so its raw text has not been seen: "
                 "use edit_notebook to change its cells.",

@@ -107,6 +107,17 @@ def is_notebook(path: str) -> bool:
     return path.lower().endswith(".ipynb")
 
 
+def has_cells(path: str, data: bytes) -> bool:
+    """True if the file is a notebook by its name and by its content; a broken one is text, and is mended as text."""
+    if not is_notebook(path):
+        return False
+    try:
+        _notebook.parse(data)
+    except Refused:
+        return False
+    return True
+
+
 def _refuse_placeholders(before: str, after: str, policy: Policy, *, kept: str = "") -> None:
     if policy.allow_placeholders:
         return
@@ -121,12 +132,22 @@ def _refuse_placeholders(before: str, after: str, policy: Policy, *, kept: str =
         )
 
 
+def _refuse_nul(*texts: str) -> None:
+    if any("\0" in text for text in texts):
+        raise Refused(
+            "The new text holds a NUL character (U+0000): with it the file would be binary, and could not be read or "
+            "edited again. Leave it out, or write it as an escape of the file's language.",
+            code="binary",
+        )
+
+
 def created_text(path: str, lines: int, size: int) -> str:
     """What the model is told about a new file."""
     return f"File created successfully at: {path} (wrote {lines} lines, {size} bytes)."
 
 
 def _create(path: str, content: str) -> Plan:
+    _refuse_nul(content)
     after = _text.encode(content, _text.UTF8)
     return Plan(after, partial(_patch.patch_bytes, path, None, after), None, _line_count(after, _text.UTF8))
 
@@ -148,6 +169,7 @@ class Edit:
 
     def plan(self, before: Before, policy: Policy) -> Plan:
         """The plan on these bytes; raises `Refused` where the text does not match exactly and uniquely."""
+        _refuse_nul(*(new for _, new, _ in self.edits))
         data, fmt = before.data, before.format
         if not self.many and not self.edits[0][0] and not data:
             return self._fill(before)
@@ -237,6 +259,7 @@ class Write:
         data, fmt = before.data, before.format
         if data is None:
             return _create(before.path, self.content)
+        _refuse_nul(self.content)
         content = self.content.removeprefix(_BOM) if fmt.bom else self.content
         after = fmt.bom + _text.encode(content, fmt)
         _refuse_placeholders(_text.decode(data[len(fmt.bom) :], fmt), content, policy)
@@ -315,6 +338,7 @@ class NotebookEdit:
         """The plan on these bytes; only the bytes of the one cell change."""
         if before.data is None:
             raise Refused("File does not exist. Use write_file to create it.", code="not_found")
+        _refuse_nul(self.new_source)
         data = before.data
         if self.edit_mode == "insert":
             edited = _notebook.insert_cell(data, self.cell_id, self.new_source, self.cell_type or "code")

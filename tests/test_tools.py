@@ -55,6 +55,7 @@ def fill(root: Path) -> None:
     )
     (root / "empty.txt").write_bytes(b"")
     (root / "bad.ipynb").write_bytes(b"{}")
+    (root / "good.ipynb").write_bytes(b'{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}')
     (root / "dir").mkdir()
     (root / "link").symlink_to("a.txt")
     (root / "loop").symlink_to("loop")
@@ -112,7 +113,8 @@ CASES: list[tuple[str, list[Any], Any, str]] = [
     ("placeholder", [read("a.txt")], write("a.txt", "one\n# ... rest of the file unchanged ...\n"), "placeholder"),
     ("cell of no notebook", [], call("edit_notebook", file_path="a.txt", cell_id="1", new_source="x"), "bad_notebook"),
     ("broken notebook", [read("bad.ipynb")], call("edit_notebook", file_path="bad.ipynb", cell_id="1"), "bad_notebook"),
-    ("a notebook as text", [], edit("bad.ipynb", "{}", "[]"), "is_notebook"),
+    ("a notebook as text", [read("good.ipynb")], edit("good.ipynb", "{}", "[]"), "is_notebook"),
+    ("a whole notebook as text", [read("good.ipynb")], write("good.ipynb", "{}"), "is_notebook"),
     ("wrong type", [], call("read_file", file_path="a.txt", offset="many"), "bad_arguments"),
     ("missing argument", [], call("write_file", file_path="a.txt"), "bad_arguments"),
     ("no edits", [], call("multi_edit", file_path="a.txt", edits=[]), "bad_arguments"),
@@ -391,3 +393,12 @@ def test_siblings_that_run_out_of_order_are_still_no_strangers(
         assert not any(m.artifact["stale_recovered"] for m in out)
         assert path.read_text() == "".join(f"[{n}]\n" if n % 4 == 0 else f"<{n}>\n" for n in range(40))
         assert s.one(write(path, "all new\n")).status == "success"
+
+
+def test_a_broken_notebook_is_mended_as_text(session: Make, tmp_path: Path) -> None:
+    path = tmp_path / "n.ipynb"
+    path.write_text('<<<<<<< ours\n{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}\n')
+    shown, changed = session().say(read(path), edit(path, "<<<<<<< ours\n", ""))
+    assert "<<<<<<< ours" in shown.content
+    assert changed.status == "success"
+    assert path.read_text().startswith("{")
