@@ -203,6 +203,11 @@ class _Past:
         made = (c.seq for c in reversed(self.changes.get(path, [])) if digest and c.after == digest)
         return next((seq for seq in made if seq < before), 0)
 
+    def next_by_others(self, path: str, thread_id: str | None, after: int, before: float) -> int:
+        """When another thread changed a path next; `after` if that is not known."""
+        others = (c.seq for c in self.changes.get(path, []) if c.thread_id != thread_id)
+        return next((seq for seq in others if after < seq < before), after)
+
     def patch(self, path: str, before: str | None, after: str | None) -> StructuredPatch | None:
         """What lies between two digests, if the bytes are known."""
         return None if self.history is None or before == "" else between(self.history, path, before, after)
@@ -245,16 +250,23 @@ def events(threads: Sequence[Thread], history: FileHistory | None) -> list[Event
                 seen = event.digest if event.kind == "read" else _next_digest(found, at)
                 then = next((one.seq for one in mine[at:] if one is not None), math.inf)
                 now = max(now, past.made(event.path, seen, then))
+                if seen is None and _told(event) and _explained(event):
+                    now = past.next_by_others(event.path, threads[number].thread_id, now, then)
             merged.append(((now, 0 if event.exact_time else 1, number, at), replace(event, time=now)))
     merged += _others(past, named, used, undone, [key[0] for key, _ in merged if key[0]])
     ordered = [event for _, event in sorted(merged, key=lambda one: one[0])]
     return list(_with_outside(ordered, past))
 
 
+def _told(event: Event) -> bool:
+    """True if the agent learned that the file is another one."""
+    return event.kind == "notice" or (event.kind == "refused" and event.said == "stale")
+
+
 def _next_digest(found: Sequence[tuple[Event, str]], at: int) -> str | None:
     """What is at the path when it is looked at next; only asked where it is known to be another than before."""
     event = found[at][0]
-    if event.kind != "notice" and event.said != "stale":
+    if not _told(event):
         return None
     return next((e.before for e, _ in found[at + 1 :] if e.path == event.path and e.before), None)
 
@@ -287,6 +299,7 @@ def _others(
             gone = (path, change.seq) in undone
             event = Event(
                 _kind(change.tool), change.agent or OUTSIDE, path, counts, "", patches, undone=gone,
+                group=change.result.get("message_id") or "",
                 digest=change.after, before=change.before, time=change.seq, exact_time=True,
             )  # fmt: skip
             name = change.result.get("rewind")
@@ -317,12 +330,12 @@ def _with_outside(ordered: Sequence[Event], past: _Past) -> Iterator[Event]:
     """The events, and before those that show it, what somebody outside must have done."""
     current: dict[str, str | None] = {}
     for at, event in enumerate(ordered):
-        told = event.kind == "notice" or (event.kind == "refused" and event.said == "stale")
+        told = _told(event)
         looked = _next_look(ordered, at) if told else event.before
         if event.kind == "notice" and event.said == "was deleted":
             looked = None
         known = current.get(event.path, "")
-        if looked != "" and known not in {"", looked}:
+        if looked != "" and known != looked and (known != "" or looked is None):
             yield _outside(event, past, known, looked)
             current[event.path] = looked
         elif told and looked == "" and known != "" and not _explained(event):
@@ -349,7 +362,8 @@ def _explained(event: Event) -> bool:
 
 def _outside(event: Event, past: _Past, known: str | None, looked: str | None) -> Event:
     patch = past.patch(event.path, known, looked) if looked != "" else None
-    said = "changed" if patch is None else f"+{patch.added} -{patch.removed}"
+    said = "" if patch is None else f"+{patch.added} -{patch.removed}"
+    said = "deleted" if looked is None else said
     text = event.text if patch is None else ""
     patches = ((event.path, patch),) if patch is not None else ()
     return Event("outside", OUTSIDE, event.path, said, text, patches, digest=looked, before=known, time=event.time)

@@ -183,14 +183,13 @@ def _mark(number: int, event: Event, place: tuple[int, int], name: str, title: s
     if len(lines) > _TITLE_LINES:
         lines = [*lines[:_TITLE_LINES], "..."]
     head = f"{number}. {event.lane}: {verb} {name} {event.said}{' (undone)' if event.undone else ''}"
-    said = "" if event.kind == "outside" and event.said == "changed" else event.said
     undone = ' class="fs-undone"' if event.undone else ""
     return (
         f"<g{undone}><title>{_html.plain(chr(10).join([head, *lines]).rstrip())}</title>"
         f'<g class="fs-mark">{_shape(shape, colour, x, y)}</g>'
         f'<text text-anchor="middle" x="{x}" y="{y + 25}">{verb}</text>'
         f'<text class="fs-file" text-anchor="middle" x="{x}" y="{y + 39}">{_html.plain(_short(name))}</text>'
-        f'<text class="fs-small" text-anchor="middle" x="{x}" y="{y + 53}">{_html.plain(_short(said, 16))}</text></g>'
+        f'<text class="fs-small" text-anchor="middle" x="{x}" y="{y + 53}">{_html.plain(_short(event.said, 16))}</text></g>'
     )
 
 
