@@ -190,6 +190,7 @@ def test_other_pictures_are_drawn_anew(name: str) -> None:
     assert note in " ".join(media.notes)
     assert bool(note) == bool(media.notes)
     assert blocks(data, kind=kind) == media  # to the byte
+    assert base64.b64decode(media.blocks[0]["base64"]) != data
 
 
 def test_colours_survive() -> None:
