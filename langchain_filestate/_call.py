@@ -105,6 +105,7 @@ class Outcome:
         path: The record's key; None if no record changes.
         record: What the agent knows now; None if no record changes.
         told: True if some of what the record counts as shown is shown by the answer only, not by the call.
+        stale: For a refusal that shows how the file was changed: the digest of which it speaks, and if it is all.
     """
 
     content: str | list[dict[str, Any]]
@@ -112,6 +113,7 @@ class Outcome:
     path: str | None = None
     record: Record | None = None
     told: bool = False
+    stale: Mapping[str, Any] | None = None
 
 
 class Shop(Protocol):

@@ -64,7 +64,7 @@ def since(history: FileHistory, before: Before, known: Known) -> tuple[bytes | N
     """The bytes that the agent had read, and the change that made the bytes which are there now; None if unknown."""
     record = known.record
     old = history.content(record.digest) if record is not None and record.digest else None
-    return old, history.writer(before.path, before.digest) if before.digest is not None else None
+    return old, _outside.writer(history, before.path, before.digest, record) if before.digest is not None else None
 
 
 def outcome_of(at: Shop, call: Call, ready: Ready, after: str, seq: int, formatted: Formatted | None = None) -> Outcome:
@@ -195,4 +195,5 @@ def refusal(refused: Refused, path: str) -> Outcome:
     """
     shown = _text.show(path)[:300].replace("\0", "\\0")
     result = FailureResult(file_path=shown, code=refused.code, message=refused.message, lines=refused.lines)
-    return Outcome(refused.message, result)
+    stale = {"digest": refused.digest, "full": refused.full} if isinstance(refused, _outside.Stale) else None
+    return Outcome(refused.message, result, stale=stale)

@@ -14,14 +14,14 @@ from langchain_filestate._records import covers
 from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from langchain_filestate._call import Call
-    from langchain_filestate._history import Change
+    from langchain_filestate._history import Change, FileHistory
     from langchain_filestate._patch import StructuredPatch
     from langchain_filestate._planning import Before
     from langchain_filestate._policy import Policy
-    from langchain_filestate._records import Known
+    from langchain_filestate._records import Known, Record
 
 NOT_READ = "File has not been read yet. Read it first before writing to it."
 STALE = "File has been modified since read. Read it again before writing."
@@ -77,6 +77,33 @@ def edits_of(patch: StructuredPatch) -> tuple[LineEdit, ...]:
     return tuple(edits)
 
 
+def writer(history: FileHistory, path: str, digest: str | None, record: Record | None) -> Change | None:
+    """The change that put the bytes there since a record was made; None if nobody we know did.
+
+    Args:
+        history: Where changes are kept.
+        path: Real, absolute path.
+        digest: Of the bytes that are there now; None if there is no file.
+        record: What the agent knew of the file; None if nothing.
+    """
+    change = history.writer(path, digest)
+    # Who wrote the same bytes earlier did not put them back.
+    return None if change is None or (record is not None and change.seq < record.seq) else change
+
+
+class Stale(Refused):
+    """The refusal of a write to a file that changed since it was read.
+
+    Attributes:
+        digest: Of the bytes that it speaks of; empty if it shows nothing of them.
+        full: True if it shows the whole change.
+    """
+
+    def __init__(self, message: str, *, lines: Iterable[int] = (), digest: str = "", full: bool = False) -> None:
+        super().__init__(message, code="stale", lines=lines)
+        self.digest, self.full = digest, full
+
+
 def who_changed(change: Change | None, agent: str, thread_id: str | None) -> str:
     """By whom, as far as it is known; empty if it is not."""
     if change is None:
@@ -92,7 +119,7 @@ def who_changed(change: Change | None, agent: str, thread_id: str | None) -> str
     return "by an earlier call of your own"
 
 
-def stale(call: Call, before: Before, old: bytes | None, who: Change | None, policy: Policy) -> Refused:
+def stale(call: Call, before: Before, old: bytes | None, who: Change | None, policy: Policy) -> Stale:
     """The refusal of a write to a file that changed since it was read.
 
     Args:
@@ -105,11 +132,12 @@ def stale(call: Call, before: Before, old: bytes | None, who: Change | None, pol
     by = who_changed(who, call.agent, call.thread_id)
     text = f"{STALE} It was changed {by}." if by else STALE
     if old is None or before.data is None:
-        return Refused(text, code="stale")
+        return Stale(text)
     patch = _patch.patch_bytes(before.path, old, before.data, policy.encodings)
-    shown, _ = diff_text(patch, policy.limits.max_diff_lines)
+    shown, full = diff_text(patch, policy.limits.max_diff_lines)
     lines = [first for first, _ in _places(patch)]
-    return Refused(f"{text}\nChanged since the read:\n{shown}", code="stale", lines=lines)
+    said = f"{text}\nChanged since the read:\n{shown}"
+    return Stale(said, lines=lines, digest=before.digest or "", full=full)
 
 
 def also_changed(call: Call, before: Before, old: bytes | None, who: Change | None, policy: Policy) -> str:

@@ -46,7 +46,7 @@ class WatchedState(ToolsState):
 
 def _told(request: ModelRequest[Any], news: Mapping[str, Any]) -> ModelRequest[Any]:
     """The request with the notice at its end, if there is one."""
-    return request.override(messages=[*request.messages, *news["messages"]]) if news else request
+    return request.override(messages=[*request.messages, *news["messages"]]) if "messages" in news else request
 
 
 class FileToolsMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -150,7 +150,7 @@ class FileStateMiddleware(FileToolsMiddleware):
             update[LEFT_OUT] = missing
         if news:
             update[CHANNEL] = news[CHANNEL]
-            response = replace(response, result=[*news["messages"], *response.result])
+            response = replace(response, result=[*news.get("messages", ()), *response.result])
         return ExtendedModelResponse(response, Command(update=update)) if update else response
 
     def _command(self, request: ToolCallRequest) -> str | None:

@@ -78,7 +78,13 @@ class Messages:
         return None
 
 
-def mark(content: object, *, args: Mapping[str, Any] | None = None, column: int = 1) -> dict[str, Any]:
+def mark(
+    content: object,
+    *,
+    args: Mapping[str, Any] | None = None,
+    column: int = 1,
+    stale: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """What a message of ours carries about itself, so that a text that is exchanged under its id can be told.
 
     Middleware clears, cuts and moves away old results, and arguments of old calls, and keeps the messages' ids.
@@ -87,6 +93,7 @@ def mark(content: object, *, args: Mapping[str, Any] | None = None, column: int 
         content: The message's content.
         args: The arguments of the call that it answers, if they show what the record counts as shown.
         column: Where in its first line the text begins, from 1.
+        stale: For a refusal that shows how a file was changed: the `digest` of which it speaks, and if it is `full`.
 
     Returns:
         Additional keywords for the message.
@@ -96,6 +103,8 @@ def mark(content: object, *, args: Mapping[str, Any] | None = None, column: int 
         about["args"] = _sum(_plain(args))
     if column > 1:
         about["column"] = column
+    if stale is not None:
+        about["stale"] = dict(stale)
     return {MARK: about}
 
 

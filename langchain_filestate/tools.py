@@ -101,7 +101,8 @@ class FileTool(BaseTool):
             return outcome.content, artifact
         update: dict[str, Any] = update_of(call.agent, records) if records else {}
         wrote = outcome.result.kind in {"edit", "write", "notebook"}
-        about = mark(outcome.content, args=spot.given if wrote else None, column=arguments.get("column", 1))
+        given, column = spot.given if wrote else None, arguments.get("column", 1)
+        about = mark(outcome.content, args=given, column=column, stale=outcome.stale)
         update[spot.key] = [self._message(outcome, artifact, call, about)]
         return Command(update=update), artifact
 

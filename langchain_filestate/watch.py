@@ -5,14 +5,15 @@ Plain functions over a state and a toolkit, for hand-made graphs; `FileStateMidd
 
 from __future__ import annotations
 
+import operator
 import secrets
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from langchain_core.messages import HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_filestate import _disk, _outside, _patch, _records, _shell, _text
+from langchain_filestate import _disk, _records, _shell, _text
 from langchain_filestate._history import Change, next_seq
+from langchain_filestate._notice import Item, Now, Told, notice
 from langchain_filestate._records import Record, View
 from langchain_filestate._running import in_graph
 from langchain_filestate.errors import Refused
@@ -21,24 +22,17 @@ from langchain_filestate.state import LEFT_OUT, Messages, channel_of, mark, mark
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from langchain_filestate._records import Known, State
+    from langchain_filestate._records import State
     from langchain_filestate.tools import FileToolkit
 
 _MAX_BYTES = 8 * 1024 * 1024
 """Larger files are announced without a diff, and not looked for in a command's output."""
 
-_MAX_NAMED = 20
-"""Files that one notice names; of the others it gives the number."""
+_PASSING = frozenset({"busy"})
+"""Refusals that say nothing of what a file is."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Now:
-    """One file as it is on disk: `data` is None if it is gone or too large for a diff."""
-
-    path: str
-    digest: str
-    size: int
-    data: bytes | None
+_CLOSED = frozenset({"denied", "outside_root", "bad_path"})
+"""Refusals of what an agent may not know."""
 
 
 def changed_files(state: Any, toolkit: FileToolkit) -> dict[str, Any]:
@@ -61,41 +55,64 @@ def changed_files(state: Any, toolkit: FileToolkit) -> dict[str, Any]:
     suspects = _suspects(channel, agent, value_of(state, "messages"))
     if not suspects:
         return {}
-    context = Messages(value_of(state, "messages"), value_of(state, LEFT_OUT) or ())
-    changed: list[tuple[_Now, Known]] = []
+    messages = value_of(state, "messages")
+    context = Messages(messages, value_of(state, LEFT_OUT) or ())
+    told = _told(messages or ())
+    items: list[Item] = []
     for path in suspects:
         now = _now(path, toolkit)
         if now is None:
             continue
-        records = _of_path(channel, path)
-        known = _records.known(records, agent, now.digest, context.alive)
+        known = _records.known(_of_path(channel, path), agent, now.digest, context.alive)
         if known.record is not None and known.record.digest != now.digest:
-            changed.append((now, known))
-    return _announce(changed, agent, toolkit) if changed else {}
+            if now.data is not None:
+                toolkit.history.remember(now.data, now.digest)
+            said = told.get(path)
+            items.append(Item(now, known, said if said is not None and said.digest == now.digest else None))
+    if not items:
+        return {}
+    evidence = f"fs-{secrets.token_hex(6)}"
+    thread_id = toolkit.running_thread()
+    made = notice(items, toolkit.history, toolkit.policy, agent=agent, thread_id=thread_id, evidence=evidence)
+    update = update_of(agent, {path: record.to_state() for path, record in made.records.items()})
+    if made.text is None:
+        return update
+    return {"messages": [HumanMessage(made.text, id=evidence, additional_kwargs=mark(made.text))], **update}
+
+
+def _told(messages: Sequence[Any]) -> dict[str, Told]:
+    """Refusals of the last step that have shown how a file was changed: it is not said twice."""
+    told: dict[str, Told] = {}
+    for message in reversed(messages):
+        if isinstance(message, AIMessage):
+            break
+        stale = mark_in(message).get("stale")
+        artifact = getattr(message, "artifact", None)
+        if isinstance(stale, dict) and isinstance(artifact, dict):
+            found = Told(str(message.id), str(stale.get("digest")), stale.get("full") is True)
+            told.setdefault(str(artifact.get("file_path")), found)
+    return told
 
 
 def _suspects(channel: State, agent: str, messages: Sequence[Any] | None) -> list[str]:
     """Paths whose digest on disk may not be the one of the record; a settled stamp saves the reading."""
-    suspects = []
-    for path, record in channel.get(agent, {}).items():
-        if _disk.known_digest(path) != record.get("digest"):
-            suspects.append(path)
-    others = {
-        path: record
+    known_digest, mine = _disk.known_digest, channel.get(agent, {})
+    suspects = [path for path, record in mine.items() if known_digest(path) != record.get("digest")]
+    others = [
+        (path, record)
         for name, records in channel.items()
         if name != agent
         for path, record in records.items()
-        if path not in channel.get(agent, {})
-    }
+        if path not in mine
+    ]
     if others:
-        alive = Messages(messages).alive({view[2] for record in others.values() for view in record.get("views", ())})
+        there = {message.id for message in messages or ()}
         suspects += [
             path
-            for path, record in others.items()
-            if any(view[2] in alive for view in record.get("views", ()))
-            and _disk.known_digest(path) != record.get("digest")
+            for path, record in others
+            if any(view[2] in there for view in record.get("views", ())) and known_digest(path) != record.get("digest")
         ]
-    return suspects
+    return list(dict.fromkeys(suspects))
 
 
 def _of_path(channel: State, path: str) -> dict[str, Record]:
@@ -103,76 +120,25 @@ def _of_path(channel: State, path: str) -> dict[str, Record]:
     return {name: record for name, record in loaded.items() if record is not None}
 
 
-def _now(path: str, toolkit: FileToolkit) -> _Now | None:
-    """The file as it is; None if this toolkit may not look at it, or it cannot be told."""
+def _now(path: str, toolkit: FileToolkit) -> Now | None:
+    """The file as it is; None if this toolkit may not look at it, or it cannot be told at the moment."""
     try:
         location = toolkit.workspace.at(path, write=False)
         with toolkit.workspace.open(location) as target, _disk.lock(path):
             size = _disk.size_of(target)
             if size is None:
-                return _Now(path, "", 0, None)
+                return Now(path, "", 0, None, "gone")
             if size > _MAX_BYTES:
                 digest = _disk.digest_of(target)
-                return _Now(path, digest or "", size, None)
+                return Now(path, digest, size, None) if digest else Now(path, "", 0, None, "gone")
             snapshot = _disk.snapshot(target)
             if snapshot is None:
-                return _Now(path, "", 0, None)
-            return _Now(path, snapshot.digest, size, snapshot.data)
+                return Now(path, "", 0, None, "gone")
+            return Now(path, snapshot.digest, size, snapshot.data)
     except Refused as refused:
-        return _Now(path, "", 0, None) if refused.code == "not_found" else None
-
-
-def _announce(changed: Sequence[tuple[_Now, Known]], agent: str, toolkit: FileToolkit) -> dict[str, Any]:
-    evidence = f"fs-{secrets.token_hex(6)}"
-    left = toolkit.policy.limits.max_notice_lines
-    told: list[str] = []
-    records: dict[str, dict[str, Any]] = {}
-    thread = toolkit.running_thread()
-    for now, known in changed:
-        old = known.record
-        if old is None:
-            continue
-        text, lines = "", 0
-        views: tuple[View, ...] = ()
-        if now.data is not None:
-            text, views, lines = _difference(now, known, evidence, left, toolkit)
-            toolkit.history.remember(now.data, now.digest)
-        who = toolkit.history.writer(now.path, now.digest) if now.digest else None
-        by = _outside.who_changed(who, agent, thread)
-        done = "changed" if now.digest else "deleted"
-        if len(told) < _MAX_NAMED:
-            told.append(f"{now.path} was {done}{by and ' '}{by}.{text and chr(10)}{text}")
-            left -= text.count("\n") + bool(text)
-        else:
-            views = ()
-        record = Record(now.digest, now.size, lines, views, next_seq(old.seq), "notice")
-        records[now.path] = record.to_state()
-    more = len(records) - len(told)
-    if more > 0:
-        told.append(f"And {more} more files that were shown in this conversation changed.")
-    content = "Files changed on disk since they were last shown here:\n" + "\n".join(told)
-    message = HumanMessage(content, id=evidence, additional_kwargs=mark(content))
-    return {"messages": [message], **update_of(agent, records)}
-
-
-def _difference(
-    now: _Now, known: Known, evidence: str, left: int, toolkit: FileToolkit
-) -> tuple[str, tuple[View, ...], int]:
-    """The diff as far as there is room, the views that it completes, and the file's lines."""
-    data, record = now.data or b"", known.record
-    try:
-        lines = _text.profile(data, toolkit.policy.encodings).lines
-    except Refused:  # no text any more
-        return "", (), 0
-    old = toolkit.history.content(record.digest) if record is not None and record.digest else None
-    if old is None or left <= 0:
-        return "", (), lines
-    patch = _patch.patch_bytes(now.path, old, data, toolkit.policy.encodings)
-    text, full = _outside.diff_text(patch, left)
-    views = _records.move(known.views, _outside.edits_of(patch), evidence) if full else ()
-    if now.path.endswith(".ipynb"):
-        views = ()  # its views count cells, and the diff does not
-    return text, views, lines
+        if refused.code in _PASSING or refused.code in _CLOSED:
+            return None
+        return Now(path, "", 0, None, "gone" if refused.code == "not_found" else "unreadable")
 
 
 def shell_reads(
@@ -196,7 +162,7 @@ def shell_reads(
     if not named or not isinstance(content, str):
         return {}
     agent = toolkit.running_agent()
-    files: dict[str, tuple[str, _Now, _text.Profile]] = {}
+    files: dict[str, tuple[str, Now, _text.Profile]] = {}
     texts: dict[str, list[str]] = {}
     for given in named:
         found = _text_file(given, toolkit)
@@ -222,7 +188,7 @@ def shell_reads(
     return update_of(agent, records) if records else {}
 
 
-def _text_file(given: str, toolkit: FileToolkit) -> tuple[str, _Now, _text.Profile] | None:
+def _text_file(given: str, toolkit: FileToolkit) -> tuple[str, Now, _text.Profile] | None:
     try:
         location = toolkit.workspace.locate(given, write=False)
     except Refused:
@@ -325,11 +291,13 @@ def left_out(state_messages: Iterable[Any], request_messages: Iterable[Any], evi
         Ids, sorted.
     """
     had, sent = list(state_messages), list(request_messages)
+    if len(had) == len(sent) and all(map(operator.is_, had, sent)):
+        return []  # as it mostly is
+    there = {message.id: message for message in sent}
     stood = Messages(had).alive(set(evidence))
     out = set(stood) - set(Messages(sent).alive(stood))
-    # Messages of others carry no mark: there the texts themselves are compared.
-    there = {message.id: message for message in sent}
     for message in had:
+        # Messages of others carry no mark: there the texts themselves are compared.
         if message.id in stood and message.id not in out and not mark_in(message):
             other = there[message.id]
             if other is not message and other.content != message.content and other.text != message.text:

@@ -28,7 +28,7 @@ ROWS = [
     ["_changes", "_shelves", "_store_shelf", "_history", "_rewind"],
     ["results", "_policy"],
     ["_siblings"],
-    ["_call", "_planning", "_outside", "_reading", "_outcomes", "_editor"],
+    ["_call", "_planning", "_outside", "_reading", "_outcomes", "_editor", "_notice"],
     ["state", "_running", "_arguments", "_approval", "_deepagents", "tools", "watch"],
     ["middleware"],
     ["_html", "_diffrows", "_diffview", "_seenview", "_events", "_timeline", "display"],
