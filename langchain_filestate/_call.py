@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -126,9 +127,16 @@ class Shop(Protocol):
 
 
 class Memory:
-    """Records as one call sees them: the state's, and what earlier calls of its message left."""
+    """Records as one call sees them: the state's, and what earlier calls of its message left.
 
-    def __init__(self, call: Call, siblings: Siblings, path: str) -> None:
+    Args:
+        call: The call.
+        siblings: What the calls of its message share.
+        path: Real, absolute path.
+        until: Of those that were left, only records with a lower `seq`: what a call knew that runs again now.
+    """
+
+    def __init__(self, call: Call, siblings: Siblings, path: str, until: int = sys.maxsize) -> None:
         self._call, self._path = call, path
         self.records: dict[str, Record] = {}
         for agent, records in call.state.items():
@@ -138,9 +146,9 @@ class Memory:
         self._pending: dict[str, bool] = {}
         if call.place is not None:
             self._pending = siblings.evidence(call.place)
-            self._take(siblings.record(call.place, call.agent, path))
+            self._take(siblings.record(call.place, call.agent, path, until))
             if call.agent in self.records:
-                self._take(siblings.overtaking(call.place, call.agent, path))
+                self._take(siblings.overtaking(call.place, call.agent, path, until))
 
     def _take(self, left: Record | None) -> None:
         """A record that a sibling left, if it is newer."""

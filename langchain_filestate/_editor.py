@@ -376,7 +376,7 @@ class Editor:
             raise Refused(f"{APPLIED} What it changed is no longer kept; read the file to see it.", code="conflict")
         fmt = _text.UTF8 if data is None else _text.detect(data, self.policy.encodings)
         before = Before(change.path, data, change.before, fmt)
-        memory = Memory(call, self.siblings, change.path)
+        memory = Memory(call, self.siblings, change.path, change.seq)
         args = change.result.get("args")
         done = op if args is None else op.with_args(args)
         ready = Ready(

@@ -8,6 +8,7 @@ overlay is gone and the history stands in for it.
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -140,22 +141,34 @@ class Siblings:
                 del message.evidence[old]
             message.evidence[evidence] = (place.index, written)
 
-    def record(self, place: Place, agent: str, path: str) -> Record | None:
-        """The newest record that an earlier call of the message has left, by the order of the message."""
+    def record(self, place: Place, agent: str, path: str, until: int = sys.maxsize) -> Record | None:
+        """The newest record that an earlier call of the message has left, by the order of the message.
+
+        Args:
+            place: The call that asks.
+            agent: Whose record.
+            path: Real, absolute path.
+            until: Only records with a lower `seq`.
+        """
         with self._changed:
             message = self._messages.get(place.message)
             left = message.records.get((agent, path), ()) if message else ()
-            return max((r for i, r in left if i < place.index), key=lambda record: record.seq, default=None)
+            found = [r for i, r in left if i < place.index and r.seq < until]
+            return max(found, key=lambda record: record.seq, default=None)
 
-    def overtaking(self, place: Place, agent: str, path: str) -> Record | None:
-        """The newest record of a later call that was carried out first and wrote; without what later calls read."""
+    def overtaking(self, place: Place, agent: str, path: str, until: int = sys.maxsize) -> Record | None:
+        """The newest record of a later call that was carried out first and wrote; without what later calls read.
+
+        Arguments as for `record`.
+        """
         with self._changed:
             message = self._messages.get(place.message)
             if message is None:
                 return None
             wrote = {index for index, written in message.evidence.values() if written}
-            left = [r for i, r in message.records.get((agent, path), ()) if i > place.index and i in wrote]
-            newest = max(left, key=lambda record: record.seq, default=None)
+            left = message.records.get((agent, path), ())
+            found = [r for i, r in left if i > place.index and i in wrote and r.seq < until]
+            newest = max(found, key=lambda record: record.seq, default=None)
             if newest is None:
                 return None
             shown = {e for e, (index, written) in message.evidence.items() if index > place.index and not written}

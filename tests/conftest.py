@@ -1,6 +1,9 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,3 +30,13 @@ def agent(tmp_path: Path) -> Callable[..., Session]:
         return KINDS["agent"](root, **options)
 
     return make
+
+
+@pytest.fixture
+def quick_path() -> Iterator[Path]:
+    """A directory that waits for no disk, where there is such a thing; else like `tmp_path`."""
+    base = Path(tempfile.mkdtemp(prefix="fs-quick-", dir="/dev/shm" if os.path.isdir("/dev/shm") else None)).resolve()
+    try:
+        yield base
+    finally:
+        shutil.rmtree(base)

@@ -16,6 +16,13 @@ from tests.long import kill_graph, processes
 from tests.postgres import database, postgres_url  # noqa: F401  a fixture
 
 
+@pytest.fixture(autouse=True)
+def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A killed process leaves the same on any file system; this one waits for no disk."""
+    if os.path.isdir("/dev/shm"):
+        monkeypatch.setenv("KILL_DIR", "/dev/shm")
+
+
 def test_a_run_that_is_killed_at_random_and_resumed() -> None:
     figures = kill_graph.run(8, seed=time.time_ns())
     assert not figures.faults, str(figures)

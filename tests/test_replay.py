@@ -157,16 +157,16 @@ def bench_of(kind: str, make: Callable[..., Session], where: Path, request: pyte
 
 
 @pytest.fixture(params=EACH)
-def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+def bench(request: pytest.FixtureRequest, quick_path: Path) -> Iterator[Bench]:
     """Each kind of backend and of graph."""
     kind, make = request.param.split("-")
-    yield from bench_of(kind, SESSIONS[make], tmp_path, request)
+    yield from bench_of(kind, SESSIONS[make], quick_path, request)
 
 
 @pytest.fixture(params=KINDS)
-def nodes(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+def nodes(request: pytest.FixtureRequest, quick_path: Path) -> Iterator[Bench]:
     """Each kind of backend, with a `ToolNode`."""
-    yield from bench_of(request.param, graph_session, tmp_path, request)
+    yield from bench_of(request.param, graph_session, quick_path, request)
 
 
 @pytest.fixture
@@ -510,22 +510,22 @@ def test_a_change_with_a_formatter_is_replayed(bench: Bench, new_process: Callab
     assert files(root) == {"a": b"x_x\nyy\n"}
 
 
-async def test_replays_in_async_graphs(tmp_path: Path, session: Callable[..., Session]) -> None:
-    (tmp_path / "a").write_bytes(b"x\n")
-    one = session()
-    await one.asay(read(tmp_path / "a"))
-    first = await one.asay([edit(tmp_path / "a", "x", "xx"), edit(tmp_path / "a", "xx", "xxx")])
+async def test_replays_in_async_graphs(quick_path: Path, session: Callable[..., Session]) -> None:
+    (quick_path / "a").write_bytes(b"x\n")
+    one = session(quick_path)
+    await one.asay(read(quick_path / "a"))
+    first = await one.asay([edit(quick_path / "a", "x", "xx"), edit(quick_path / "a", "xx", "xxx")])
     out = await one.graph.ainvoke(None, before_tools(one))
     same(first, tool_messages(out)[1:])
-    assert (tmp_path / "a").read_bytes() == b"xxx\n"
+    assert (quick_path / "a").read_bytes() == b"xxx\n"
 
 
-def test_outside_a_thread_nothing_is_a_replay(tmp_path: Path) -> None:
+def test_outside_a_thread_nothing_is_a_replay(quick_path: Path) -> None:
     """Without a checkpointer there is no thread; another run of the same script is another call."""
-    (tmp_path / "a").write_bytes(b"x\n")
-    session = graph_session(tmp_path, require_read="never")
+    (quick_path / "a").write_bytes(b"x\n")
+    session = graph_session(quick_path, require_read="never")
     graph = session.graph.builder.compile()
     for _ in range(2):
-        session.model.script[:] = [zero([edit(tmp_path / "a", "\n", "x\n")]), "done"]
+        session.model.script[:] = [zero([edit(quick_path / "a", "\n", "x\n")]), "done"]
         graph.invoke({"messages": [HumanMessage("go")]})
-    assert (tmp_path / "a").read_bytes() == b"xxx\n"
+    assert (quick_path / "a").read_bytes() == b"xxx\n"

@@ -122,7 +122,7 @@ def start(ctx: Any, base: Path, kind: str, durability: str) -> Any:
 
 
 def fresh(kind: str) -> Path:
-    base = Path(tempfile.mkdtemp(prefix=f"fs-kill-{kind}-"))
+    base = Path(tempfile.mkdtemp(prefix=f"fs-kill-{kind}-", dir=os.environ.get("KILL_DIR")))
     (base / "root").mkdir()
     for name, data in BEFORE.items():
         (base / "root" / name).write_bytes(data)
