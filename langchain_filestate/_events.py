@@ -25,7 +25,7 @@ from langchain_filestate.results import (
     WriteResult,
     parse_result,
 )  # fmt: skip
-from langchain_filestate.state import channel_of, value_of
+from langchain_filestate.state import channel_of, mark_in, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -37,7 +37,12 @@ if TYPE_CHECKING:
 Kind = Literal["read", "edit", "write", "notebook", "refused", "outside", "notice", "shell", "rewind"]
 OUTSIDE = "outside"
 """The lane of what no agent of the thread did."""
-_TOLD = re.compile(r"^(.+) was (changed|deleted)( .+)?\.$", re.MULTILINE)
+_TOLD = re.compile(
+    r"^(/.+) (was changed and is no text any more|was changed|was deleted|is there again|cannot be read any more)"
+    r"( by .+?| while .+?)?\.(?: Cells .*| The text .*)?$",
+    re.MULTILINE,
+)
+"""What a notice says of each file."""
 _NAMED = re.compile(r"It was changed (.+?)\.")
 
 
@@ -148,7 +153,7 @@ def _from_messages(thread: Thread) -> Iterator[tuple[Event, str]]:
             text = str(message.text)
             lane = thread.agents.get(message.id, thread.default)
             for path, done, _ in _TOLD.findall(text):
-                yield Event("notice", lane, path, f"was {done}", text), ""
+                yield Event("notice", lane, path, done, text), ""
         elif kind == "tool":
             result = parse_result(message)
             if result is None:
@@ -158,7 +163,10 @@ def _from_messages(thread: Thread) -> Iterator[tuple[Event, str]]:
             event = Event("refused", lane, result.file_path, _said(result), str(message.text), group=group)
             if isinstance(result, ReadResult):
                 event = replace(event, kind="read", text="", digest=result.digest, before=result.digest)
-            elif not isinstance(result, FailureResult):
+            elif isinstance(result, FailureResult):
+                stale = mark_in(message).get("stale")
+                event = replace(event, before=stale.get("digest", "") if isinstance(stale, dict) else "")
+            else:
                 patches = ((result.file_path, result.patch),)
                 event = replace(event, kind=result.kind, patches=patches, digest=result.after, before=result.before)
             yield event, message.tool_call_id
@@ -266,8 +274,8 @@ def _told(event: Event) -> bool:
 def _next_digest(found: Sequence[tuple[Event, str]], at: int) -> str | None:
     """What is at the path when it is looked at next; only asked where it is known to be another than before."""
     event = found[at][0]
-    if not _told(event):
-        return None
+    if event.before or not _told(event):
+        return event.before or None
     return next((e.before for e, _ in found[at + 1 :] if e.path == event.path and e.before), None)
 
 
@@ -331,11 +339,12 @@ def _with_outside(ordered: Sequence[Event], past: _Past) -> Iterator[Event]:
     current: dict[str, str | None] = {}
     for at, event in enumerate(ordered):
         told = _told(event)
-        looked = _next_look(ordered, at) if told else event.before
+        looked = _next_look(ordered, at) if told and not event.before else event.before
         if event.kind == "notice" and event.said == "was deleted":
             looked = None
         known = current.get(event.path, "")
-        if looked != "" and known != looked and (known != "" or looked is None):
+        certain = known != "" or (told and looked is None)
+        if certain and looked not in {"", known}:
             yield _outside(event, past, known, looked)
             current[event.path] = looked
         elif told and looked == "" and known != "" and not _explained(event):

@@ -189,7 +189,8 @@ def _mark(number: int, event: Event, place: tuple[int, int], name: str, title: s
         f'<g class="fs-mark">{_shape(shape, colour, x, y)}</g>'
         f'<text text-anchor="middle" x="{x}" y="{y + 25}">{verb}</text>'
         f'<text class="fs-file" text-anchor="middle" x="{x}" y="{y + 39}">{_html.plain(_short(name))}</text>'
-        f'<text class="fs-small" text-anchor="middle" x="{x}" y="{y + 53}">{_html.plain(_short(event.said, 16))}</text></g>'
+        f'<text class="fs-small" text-anchor="middle" x="{x}" y="{y + 53}">'
+        f"{_html.plain(_short(event.said, 16))}</text></g>"
     )
 
 
