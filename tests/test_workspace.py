@@ -925,9 +925,8 @@ def test_directories_without_permission_to_list(root: Path, monkeypatch: pytest.
     assert workspace.suggest(workspace.locate("dir/sub/b.py", write=True)) == ""
 
 
+@pytest.mark.parametrize("workspace", ["relative"], indirect=True)
 def test_other_errors_on_the_way(root: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    if not _walk._RELATIVE:
-        pytest.skip("no descriptors")
     location = workspace.locate("dir/sub/a.py", write=True)
     for error, result in ((errno.EIO, "io_error"), (errno.EMFILE, "io_error"), (errno.ENOTDIR, "busy")):
         with monkeypatch.context() as patch:
