@@ -31,6 +31,10 @@ class Context(Protocol):
         """Id of a message in which one read of exactly this range of exactly these bytes stands; None without."""
         ...
 
+    def media(self) -> tuple[int, int]:
+        """How many pictures and other files stand there as content blocks, and the characters of their data."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

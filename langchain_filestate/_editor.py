@@ -19,6 +19,7 @@ from langchain_filestate._history import Change, FileHistory, next_seq
 from langchain_filestate._outcomes import Formatted, Ready, answer_of, answered, event_of, outcome_of, refusal, since
 from langchain_filestate._planning import Before, Edit, NotebookEdit, Operation, Plan, Write, has_cells, is_notebook
 from langchain_filestate._policy import PlannedChange
+from langchain_filestate._rules import plain
 from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
@@ -341,7 +342,7 @@ class Editor:
         with _disk.lock(ready.before.path):
             seq = ready.memory.next_seq()
         outcome = outcome_of(self, call, ready, ready.before.digest or "", seq)
-        text = f"The file {ready.before.path} already has exactly this content; nothing was written."
+        text = f"The file {plain(ready.before.path)} already has exactly this content; nothing was written."
         return replace(outcome, content=text)
 
     def _applied(

@@ -11,6 +11,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_filestate import _match, _notebook, _omission, _patch, _text
+from langchain_filestate._rules import plain
 from langchain_filestate.errors import Refused
 from langchain_filestate.results import EditResult, NotebookResult, WriteResult
 
@@ -132,22 +133,12 @@ def _refuse_placeholders(before: str, after: str, policy: Policy, *, kept: str =
         )
 
 
-def _refuse_nul(*texts: str) -> None:
-    if any("\0" in text for text in texts):
-        raise Refused(
-            "The new text holds a NUL character (U+0000): with it the file would be binary, and could not be read or "
-            "edited again. Leave it out, or write it as an escape of the file's language.",
-            code="binary",
-        )
-
-
 def created_text(path: str, lines: int, size: int) -> str:
     """What the model is told about a new file."""
-    return f"File created successfully at: {path} (wrote {lines} lines, {size} bytes)."
+    return f"File created successfully at: {plain(path)} (wrote {lines} lines, {size} bytes)."
 
 
 def _create(path: str, content: str) -> Plan:
-    _refuse_nul(content)
     after = _text.encode(content, _text.UTF8)
     return Plan(after, partial(_patch.patch_bytes, path, None, after), None, _line_count(after, _text.UTF8))
 
@@ -169,7 +160,6 @@ class Edit:
 
     def plan(self, before: Before, policy: Policy) -> Plan:
         """The plan on these bytes; raises `Refused` where the text does not match exactly and uniquely."""
-        _refuse_nul(*(new for _, new, _ in self.edits))
         data, fmt = before.data, before.format
         if not self.many and not self.edits[0][0] and not data:
             return self._fill(before)
@@ -238,7 +228,7 @@ class Edit:
         )
         if before.data is None:
             return created_text(before.path, facts.lines, facts.size), result
-        return f"The file {before.path} has been updated successfully.", result
+        return f"The file {plain(before.path)} has been updated successfully.", result
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +249,6 @@ class Write:
         data, fmt = before.data, before.format
         if data is None:
             return _create(before.path, self.content)
-        _refuse_nul(self.content)
         content = self.content.removeprefix(_BOM) if fmt.bom else self.content
         after = fmt.bom + _text.encode(content, fmt)
         _refuse_placeholders(_text.decode(data[len(fmt.bom) :], fmt), content, policy)
@@ -309,7 +298,7 @@ class Write:
             return created_text(before.path, facts.lines, facts.size), result
         about = "≈ " if patch.truncated else ""
         text = (
-            f"The file {before.path} has been updated successfully. {result.lines_before} line(s) before, "
+            f"The file {plain(before.path)} has been updated successfully. {result.lines_before} line(s) before, "
             f"{result.lines_after} line(s) after ({about}+{patch.added} / -{patch.removed})."
         )
         return text, result
@@ -338,7 +327,6 @@ class NotebookEdit:
         """The plan on these bytes; only the bytes of the one cell change."""
         if before.data is None:
             raise Refused("File does not exist. Use write_file to create it.", code="not_found")
-        _refuse_nul(self.new_source)
         data = before.data
         if self.edit_mode == "insert":
             edited = _notebook.insert_cell(data, self.cell_id, self.new_source, self.cell_type or "code")
@@ -397,7 +385,7 @@ class NotebookEdit:
             **plan.fields,
         )
         done = {"replace": "replaced", "insert": "inserted", "delete": "deleted"}[self.edit_mode]
-        return f"The file {before.path} has been updated successfully. Cell {result.cell_id} was {done}.", result
+        return f"The file {plain(before.path)} has been updated successfully. Cell {result.cell_id} was {done}.", result
 
 
 Operation = Edit | Write | NotebookEdit

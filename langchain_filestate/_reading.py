@@ -10,6 +10,7 @@ from langchain_filestate import _disk, _media, _notebook, _text
 from langchain_filestate._call import Memory, Outcome
 from langchain_filestate._planning import is_notebook
 from langchain_filestate._records import Record, View, tidy
+from langchain_filestate._rules import plain
 from langchain_filestate.errors import Refused
 from langchain_filestate.results import ReadResult
 
@@ -25,6 +26,12 @@ MEDIA_BYTES = 64 * 1024 * 1024
 """The same for files with the name of a picture or a PDF: what they are is decided by their content all the same."""
 
 _MEDIA_NAMES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf")
+
+MAX_MEDIA = 90
+"""Pictures and files in one conversation: providers take about 100 in a request, and reject all later ones as well."""
+
+MAX_MEDIA_CHARS = 18_000_000
+"""Characters of them all as base64; the smallest bound of a whole request is 20 MB."""
 
 _SCANS = 5
 """How often a large file is scanned again because it changed meanwhile."""
@@ -80,7 +87,7 @@ def read(call: Call, op: Read, location: Location, at: Shop) -> Outcome:
 def missing(workspace: Workspace, location: Location, then: str = "") -> Refused:
     """The refusal of a call on a file that does not exist, with what may have been meant."""
     hint = workspace.suggest(location)
-    return Refused(f"File does not exist: {location.path}.{hint and ' '}{hint}{then}", code="not_found")
+    return Refused(f"File does not exist: {plain(location.path)}.{hint and ' '}{hint}{then}", code="not_found")
 
 
 def _show(call: Call, op: Read, location: Location, target: Target, at: Shop) -> Outcome:
@@ -96,7 +103,7 @@ def _show(call: Call, op: Read, location: Location, target: Target, at: Shop) ->
             raise missing(workspace, location)
         kind = _media.kind_of(snapshot.data)
         if kind is not None:
-            return _media_view(op, location, snapshot, kind, policy)
+            return _media_view(call, op, location, snapshot, kind, policy)
         at.history.remember(snapshot.data, snapshot.digest)
         cells = _notebook_view(op, snapshot, policy) if is_notebook(location.path) else None
         view = cells or _text_view(op, snapshot.data, policy)
@@ -188,7 +195,9 @@ def _notebook_view(op: Read, snapshot: _disk.Snapshot, policy: Policy) -> _View 
     return _View(_text.profile(snapshot.data, policy.encodings), window, len(notebook.cells), "cell")
 
 
-def _media_view(op: Read, location: Location, snapshot: _disk.Snapshot, kind: _media.Kind, policy: Policy) -> Outcome:
+def _media_view(
+    call: Call, op: Read, location: Location, snapshot: _disk.Snapshot, kind: _media.Kind, policy: Policy
+) -> Outcome:
     """An image or a PDF as content blocks; never counts as text that was seen."""
     media = _media.blocks(
         snapshot.data,
@@ -198,7 +207,9 @@ def _media_view(op: Read, location: Location, snapshot: _disk.Snapshot, kind: _m
         max_chars=policy.limits.max_chars,
         name=location.parts[-1],
     )
-    notes = "\n".join(f"({note})" for note in media.notes)
+    if media.blocks:
+        _check_room(call, media)
+    notes = "\n".join(f"({note})" for note in (*media.notes, *([location.note] if location.note else ())))
     text = "\n\n".join(part for part in (media.text, notes) if part)
     content: str | list[dict[str, Any]] = text
     if media.blocks:
@@ -218,3 +229,17 @@ def _media_view(op: Read, location: Location, snapshot: _disk.Snapshot, kind: _m
         digest=snapshot.digest,
     )
     return Outcome(content, result)
+
+
+def _check_room(call: Call, media: _media.Media) -> None:
+    """Refuse what would make the conversation larger than providers take: they would reject all later turns too."""
+    count, size = call.context.media()
+    # What earlier calls of this message show does not stand in the messages yet.
+    count += sum(1 for _, path in call.earlier if path.lower().endswith(_MEDIA_NAMES))
+    size += sum(len(str(block.get("base64", ""))) for block in media.blocks)
+    if count + len(media.blocks) > MAX_MEDIA or size > MAX_MEDIA_CHARS:
+        raise Refused(
+            f"Not shown: this conversation holds {count} pictures or files already, and no provider takes many more. "
+            "Go on without this one, or say what you would need it for.",
+            code="too_large",
+        )

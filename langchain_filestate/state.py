@@ -21,6 +21,25 @@ MARK = "file_state"
 """Key of a message's additional keywords with what it carries about itself (`mark`)."""
 
 
+_MEMO = 1 << 14
+
+_places: dict[str, int] = {}
+"""Where in its thread's messages some evidence was last found. Only where to look first: messages come and go."""
+
+_sums: dict[str, int] = {}
+"""For a mark's checksum, the hash of what it was last found to be right for; a string computes its own only once."""
+
+
+def _remember(memo: dict[str, int], key: str, value: int) -> None:
+    if len(memo) >= _MEMO:
+        memo.clear()
+    memo[key] = value
+
+
+_MEDIA = frozenset({"image", "image_url", "input_image", "file", "input_file", "document", "media"})
+"""Types of content blocks with data in them: LangChain's own, and those of providers."""
+
+
 class FileState(TypedDict, total=False):
     """The state that a graph with these tools needs; inherit it beside `MessagesState`."""
 
@@ -76,6 +95,22 @@ class Messages:
             ):
                 return str(message.id)
         return None
+
+    def media(self) -> tuple[int, int]:
+        """How many pictures and other files stand there as content blocks, and the characters of their data."""
+        found = [
+            block
+            for message in self._messages or ()
+            if isinstance(message.content, list)
+            for block in message.content
+            if isinstance(block, dict) and block.get("type") in _MEDIA
+        ]
+        return len(found), sum(map(_characters, found))
+
+
+def _characters(block: object) -> int:
+    values = block.values() if isinstance(block, dict) else ()
+    return len(block) if isinstance(block, str) else sum(map(_characters, values))
 
 
 def mark(
