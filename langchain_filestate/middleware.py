@@ -25,7 +25,7 @@ from langchain_core.runnables import run_in_executor
 from langgraph.types import Command
 
 from langchain_filestate import _deepagents, watch
-from langchain_filestate.state import CHANNEL, LEFT_OUT, FileState, channel_of
+from langchain_filestate.state import CHANNEL, LEFT_OUT, FileState, channel_of, mark
 from langchain_filestate.tools import FileToolkit
 
 if TYPE_CHECKING:
@@ -167,7 +167,11 @@ class FileStateMiddleware(FileToolsMiddleware):
         if command is None:
             return super().wrap_tool_call(request, handler)
         before = watch.known_before(request.state, self.toolkit)
-        return self._after(request, command, before, handler(request))
+        try:
+            result = handler(request)
+        finally:
+            self._record(request, before)
+        return self._shown(request, command, result)
 
     async def awrap_tool_call(
         self, request: ToolCallRequest, handler: Callable[[ToolCallRequest], Awaitable[ToolMessage | Command[Any]]]
@@ -177,20 +181,40 @@ class FileStateMiddleware(FileToolsMiddleware):
         if command is None:
             return await super().awrap_tool_call(request, handler)
         before = await run_in_executor(None, watch.known_before, request.state, self.toolkit)
-        result = await handler(request)
-        return await run_in_executor(None, self._after, request, command, before, result)
+        try:
+            result = await handler(request)
+        finally:
+            await run_in_executor(None, self._record, request, before)
+        return await run_in_executor(None, self._shown, request, command, result)
 
-    def _after(
-        self, request: ToolCallRequest, command: str, before: Mapping[str, str], result: ToolMessage | Command[Any]
+    def _record(self, request: ToolCallRequest, before: Mapping[str, str]) -> None:
+        """Put into the history what changed while the command ran, also if it failed."""
+        info = request.runtime.execution_info
+        checkpoint = info.checkpoint_id if info is not None else None
+        watch.record_changes(before, self.toolkit, checkpoint_id=checkpoint, tool_call_id=request.tool_call["id"])
+
+    def _shown(
+        self, request: ToolCallRequest, command: str, result: ToolMessage | Command[Any]
     ) -> ToolMessage | Command[Any]:
-        watch.record_changes(before, self.toolkit)
-        if not isinstance(result, ToolMessage) or result.status == "error":
-            return result
-        message = result if result.id else result.model_copy(update={"id": f"fs-{secrets.token_hex(6)}"})
-        update = watch.shell_reads(command, message, self.toolkit, state=request.state)
-        if not update:
-            return result
-        return Command(update={"messages": [message], CHANNEL: update[CHANNEL]})
+        """Book what the output shows. Its message is marked: an outer middleware may move a long output away."""
+        given: dict[str, Any] = {}
+        if isinstance(result, Command):
+            given = result.update if isinstance(result.update, dict) else {}
+        messages = list(given.get("messages", ())) if isinstance(result, Command) else [result]
+        for at, message in enumerate(messages):
+            if isinstance(message, ToolMessage) and message.tool_call_id == request.tool_call["id"]:
+                marked = message.model_copy(
+                    update={
+                        "id": message.id or f"fs-{secrets.token_hex(6)}",
+                        "additional_kwargs": {**message.additional_kwargs, **mark(message.content)},
+                    }
+                )
+                update = watch.shell_reads(command, marked, self.toolkit, state=request.state)
+                if update:
+                    messages[at] = marked
+                    update = {**given, "messages": messages, CHANNEL: update[CHANNEL]}
+                    return replace(result, update=update) if isinstance(result, Command) else Command(update=update)
+        return result
 
 
 def _handed_on(result: ToolMessage | Command[Any], request: ToolCallRequest) -> ToolMessage | Command[Any]:

@@ -134,7 +134,7 @@ def _now(path: str, toolkit: FileToolkit) -> Now | None:
             snapshot = _disk.snapshot(target)
             if snapshot is None:
                 return Now(path, "", 0, None, "gone")
-            return Now(path, snapshot.digest, size, snapshot.data)
+            return Now(path, snapshot.digest, size, snapshot.data, mode=snapshot.mode)
     except Refused as refused:
         if refused.code in _PASSING or refused.code in _CLOSED:
             return None
@@ -154,12 +154,12 @@ def shell_reads(
         state: The graph's state: views that the agent has already are kept. None: there are none.
 
     Returns:
-        A state update; empty if nothing counts.
+        A state update; empty if nothing counts, as where no message is named.
     """
     content = getattr(output, "content", output)
-    evidence = evidence or getattr(output, "id", None) or f"fs-{secrets.token_hex(6)}"
+    evidence = evidence or getattr(output, "id", None)
     named = {shown.file_path for shown in _shell.named_files(command)}
-    if not named or not isinstance(content, str):
+    if not named or not isinstance(content, str) or evidence is None:
         return {}
     agent = toolkit.running_agent()
     files: dict[str, tuple[str, Now, _text.Profile]] = {}
@@ -189,17 +189,16 @@ def shell_reads(
 
 
 def _text_file(given: str, toolkit: FileToolkit) -> tuple[str, Now, _text.Profile] | None:
-    try:
-        location = toolkit.workspace.locate(given, write=False)
-    except Refused:
-        return None
-    now = _now(location.path, toolkit)
-    if now is None or now.data is None or location.path.endswith(".ipynb"):
-        return None
-    try:
-        return location.path, now, _text.profile(now.data, toolkit.policy.encodings)
-    except Refused:
-        return None
+    """The file that a command names. If it is another one than the shell's, its text is not the one of the output."""
+    for locate in (toolkit.workspace.locate, toolkit.workspace.at):  # a shell knows no virtual root
+        try:
+            location = locate(given, write=False)
+            now = _now(location.path, toolkit)
+            if now is not None and now.data is not None and not location.path.endswith(".ipynb"):
+                return location.path, now, _text.profile(now.data, toolkit.policy.encodings)
+        except Refused:
+            continue
+    return None
 
 
 def _lines(data: bytes, profile: _text.Profile) -> list[str]:
@@ -243,13 +242,20 @@ def known_before(state: Any, toolkit: FileToolkit) -> dict[str, str]:
     return known
 
 
-def record_changes(before: Mapping[str, str], toolkit: FileToolkit, *, checkpoint_id: str | None = None) -> list[str]:
+def record_changes(
+    before: Mapping[str, str],
+    toolkit: FileToolkit,
+    *,
+    checkpoint_id: str | None = None,
+    tool_call_id: str | None = None,
+) -> list[str]:
     """Put into the history what changed while a command ran: nobody's for certain.
 
     Args:
         before: What `known_before` gave.
         toolkit: The toolkit of the agent.
         checkpoint_id: The checkpoint that the step started from.
+        tool_call_id: The call that ran the command.
 
     Returns:
         The paths.
@@ -261,18 +267,20 @@ def record_changes(before: Mapping[str, str], toolkit: FileToolkit, *, checkpoin
         now = _now(path, toolkit)
         if now is None or now.digest == digest:
             continue
+        if toolkit.history.chain(path, digest, now.digest or None):
+            continue  # another call's or agent's, which is on record
         change = Change(
             id=toolkit.history.change_id(None, None, None),
             path=path,
             before=digest,
             after=now.digest or None,
-            mode=None,
+            mode=now.mode,
             seq=next_seq(),
             agent=None,
             tool="shell",
             thread_id=toolkit.running_thread(),
             checkpoint_id=checkpoint_id,
-            tool_call_id=None,
+            tool_call_id=tool_call_id,
         )
         toolkit.history.record(change, toolkit.history.content(digest))
         changed.append(path)
