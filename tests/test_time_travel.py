@@ -60,6 +60,10 @@ def trip(request: pytest.FixtureRequest, quick_path: Path) -> Iterator[Trip]:
         yield Trip(SESSIONS[make], backend, root)
 
 
+once_each = pytest.mark.parametrize("trip", [EACH[0], EACH[-1]], indirect=True)
+"""For graphs that a test builds itself: in memory and on PostgreSQL."""
+
+
 @pytest.fixture
 def near(quick_path: Path) -> Trip:
     """In memory only, with `create_agent`."""
@@ -291,6 +295,7 @@ class Joint(MessagesState, FileState):
     """As a user writes the state of a graph of agents."""
 
 
+@once_each
 def test_an_agent_used_as_a_node(trip: Trip) -> None:
     from langchain.agents import create_agent
 
@@ -318,7 +323,7 @@ def test_an_agent_used_as_a_node(trip: Trip) -> None:
     assert files(root) == {"a": b"xx\n", "n": b"n\n"}
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning")
+@once_each
 def test_deepagents_task(trip: Trip) -> None:
     from deepagents import create_deep_agent
     from deepagents.backends import FilesystemBackend
