@@ -294,4 +294,4 @@ def _show(cell: Cell, source: str, max_output_chars: int) -> str:
     outputs = "\n".join(output.rstrip("\n") for output in cell.outputs) if max_output_chars else ""
     if outputs:
         lines += [f'<output of="{cell.name}">', shorten(_text.show(outputs), max_output_chars), "</output>"]
-    return "\n".join(lines)
+    return "\n".join(lines).replace("\0", "\\u0000")  # JSON has it as an escape too; many stores cannot hold it
