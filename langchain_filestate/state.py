@@ -65,12 +65,19 @@ class Messages:
         if messages is None:
             return evidence
         want, found = set(evidence) - self._left_out, set()
+        for name in tuple(want):  # where it was last time
+            at = _places.get(name, len(messages))
+            if at < len(messages) and messages[at].id == name:
+                want.discard(name)
+                if _stands(messages, at):
+                    found.add(name)
         for at in range(len(messages) - 1, -1, -1):
             if not want:
                 break
             name = messages[at].id
             if name in want:
                 want.discard(name)
+                _remember(_places, name, at)
                 if _stands(messages, at):
                     found.add(name)
         return found
@@ -80,7 +87,7 @@ class Messages:
         messages = self._messages or ()
         for at in range(len(messages) - 1, -1, -1):
             message = messages[at]
-            artifact = getattr(message, "artifact", None)
+            artifact = vars(message).get("artifact")  # a model's missing attributes are slow to ask for
             if (
                 isinstance(artifact, dict)
                 and artifact.get("kind") == "read"
@@ -135,7 +142,7 @@ def mark(
     """
     about: dict[str, Any] = {"text": _sum(content)} if isinstance(content, str) else {}
     if args is not None:
-        about["args"] = _sum(_plain(args))
+        about["args"] = _sum_of_args(args)
     if column > 1:
         about["column"] = column
     if stale is not None:
@@ -149,12 +156,28 @@ def mark_in(message: Any) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _sum(text: str) -> str:
+def _checksum(text: str) -> str:
     return f"{len(text)}:{crc32(text.encode('utf-8', 'surrogatepass')):08x}"
 
 
-def _plain(args: Mapping[str, Any]) -> str:
-    return json.dumps(args, sort_keys=True, default=repr)
+def _sum(text: str) -> str:
+    found = _checksum(text)
+    _remember(_sums, found, hash(text))
+    return found
+
+
+def _sum_of_args(args: Mapping[str, Any]) -> str:
+    found = _checksum(json.dumps(args, sort_keys=True, default=repr))
+    _remember(_sums, found, _hash(args))
+    return found
+
+
+def _hash(args: Mapping[str, Any]) -> int:
+    """A hash of arguments; 0 if they hold lists."""
+    try:
+        return hash(frozenset(args.items()))
+    except TypeError:
+        return 0
 
 
 def _stands(messages: Sequence[Any], at: int) -> bool:
@@ -164,9 +187,10 @@ def _stands(messages: Sequence[Any], at: int) -> bool:
     said = about.get("text")
     if isinstance(said, str):
         text = message.content if isinstance(message.content, str) else str(message.text)
-        size = int(said.partition(":")[0])
-        if len(text) < size or said not in {_sum(text[:size]), _sum(text[len(text) - size :])}:
-            return False
+        if _sums.get(said) != hash(text):
+            size = int(said.partition(":")[0])
+            if len(text) < size or said not in {_sum(text[:size]), _sum(text[len(text) - size :])}:
+                return False
     given = about.get("args")
     return given is None or _call_stands(messages, at, given)
 
@@ -174,10 +198,11 @@ def _stands(messages: Sequence[Any], at: int) -> bool:
 def _call_stands(messages: Sequence[Any], at: int, given: str) -> bool:
     """True if the call that a message answers still has the arguments that it had."""
     name = messages[at].tool_call_id
-    for message in reversed(messages[:at]):
-        calls = [call for call in getattr(message, "tool_calls", ()) if call["id"] == name]
+    for before in range(at - 1, -1, -1):
+        calls = [call["args"] for call in vars(messages[before]).get("tool_calls", ()) if call["id"] == name]
         if calls:
-            return any(_sum(_plain(call["args"])) == given for call in calls)
+            known = _sums.get(given)
+            return any((known and known == _hash(args)) or _sum_of_args(args) == given for args in calls)
     return False
 
 

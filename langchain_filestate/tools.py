@@ -16,7 +16,6 @@ from langchain_core.messages import ToolMessage
 from langchain_core.runnables import run_in_executor
 from langchain_core.tools import BaseTool, BaseToolkit
 from langgraph.errors import GraphBubbleUp
-from langgraph.types import Command
 from pydantic import PrivateAttr, ValidationError
 
 from langchain_filestate import _rewind, _text, watch
@@ -33,6 +32,7 @@ from langchain_filestate._call import Answer, Call
 from langchain_filestate._deepagents import Ours
 from langchain_filestate._editor import Editor
 from langchain_filestate._history import MAX_IMAGE_BYTES, FileHistory, process_history
+from langchain_filestate._lean import LeanTool, Update
 from langchain_filestate._outcomes import refusal
 from langchain_filestate._planning import Edit, NotebookEdit, Write
 from langchain_filestate._policy import AfterWrite, Approve, BeforeWrite, Limits, Policy, RequireRead
@@ -61,7 +61,7 @@ DEFAULT_AGENT = "main"
 _siblings = Siblings()
 
 
-class FileTool(BaseTool):
+class FileTool(LeanTool):
     """What the tools share: who calls, and what comes back."""
 
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
@@ -71,18 +71,6 @@ class FileTool(BaseTool):
     def __init__(self, toolkit: FileToolkit, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._toolkit = toolkit
-
-    def _to_args_and_kwargs(
-        self, tool_input: str | dict[str, Any], tool_call_id: str | None
-    ) -> tuple[tuple[str, ...], dict[str, Any]]:
-        # LangChain gives the call id only to tools that cannot be called without one, and turns wrong arguments into a
-        # message without an artifact; here both go on to `_run`.
-        try:
-            args, kwargs = super()._to_args_and_kwargs(tool_input, tool_call_id)
-        except ValidationError as error:
-            given = tool_input if isinstance(tool_input, dict) else {}
-            args, kwargs = (), {"runtime": given.get("runtime"), "refused": wrong(error)}
-        return args, {**kwargs, "call_id": tool_call_id}
 
     def _run(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
         runtime, call_id = arguments.pop("runtime", None), arguments.pop("call_id", None)
@@ -104,7 +92,7 @@ class FileTool(BaseTool):
         given, column = spot.given if wrote else None, arguments.get("column", 1)
         about = mark(outcome.content, args=given, column=column, stale=outcome.stale)
         update[spot.key] = [self._message(outcome, artifact, call, about)]
-        return Command(update=update), artifact
+        return Update(update=update), artifact
 
     def _message(self, outcome: Outcome, artifact: dict[str, Any], call: Call, about: dict[str, Any]) -> ToolMessage:
         return ToolMessage(
