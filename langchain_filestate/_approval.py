@@ -56,11 +56,18 @@ def _run_of(scratchpad: object) -> _Run:
         return run
 
 
-def request(planned: PlannedChange, args: Mapping[str, Any], max_lines: int) -> dict[str, Any]:
-    """The question about one change, as a client of LangChain's human-in-the-loop middleware expects it."""
+def request(planned: PlannedChange, args: Mapping[str, Any], max_lines: int, before: str = "") -> dict[str, Any]:
+    """The question about one change, as a client of LangChain's human-in-the-loop middleware expects it.
+
+    Args:
+        planned: The change.
+        args: The arguments of the call.
+        max_lines: Lines of diff.
+        before: What is said first.
+    """
     return {
         "action_requests": [
-            {"name": planned.tool, "args": dict(args), "description": describe(planned, max_lines)},
+            {"name": planned.tool, "args": dict(args), "description": before + describe(planned, max_lines)},
         ],
         "review_configs": [{"action_name": planned.tool, "allowed_decisions": ["approve", "edit", "reject"]}],
     }
@@ -90,29 +97,45 @@ class Asker:
     def __call__(self, planned: PlannedChange, before: str | None, after: str, args: Mapping[str, Any]) -> Answer:
         """The answer of a person to this very change; raises the interrupt if there is none yet."""
         mine = {"call": planned.tool_call_id, "path": planned.file_path, "before": before, "after": after}
-        run = self._run
+        run, wrong = self._run, ""
         with run.lock:
             asked = {entry["number"]: entry["question"] for entry in self._history.asked(self._task)}
-            self._collect(len(asked))
+            self._collect()
             for number in reversed(range(len(run.answers))):
                 if asked.get(number) == mine:
-                    return decision(run.answers[number], planned, args)
+                    try:
+                        return decision(run.answers[number], planned, args)
+                    except _Unreadable as error:
+                        wrong = f"The last answer could not be read: {error}\n"
+                        break
             if run.question is None:
-                run.question = request(planned, args, self._max_lines)
+                run.question = request(planned, args, self._max_lines, wrong)
                 number = len(run.answers)
                 if asked.get(number) != mine:
                     self._history.note_asked(self._task, {"number": number, "question": mine})
             interrupt(run.question)
         raise WiringError("LangGraph gave an answer to a question that nobody was asked.")  # pragma: no cover
 
-    def _collect(self, most: int) -> None:
-        """Take the answers that are there; the graph gives them in the order of the questions."""
+    def _collect(self) -> None:
+        """Take the answers that are there; the graph gives them in the order of the questions.
+
+        One whose question is not on record (the process is another, and the history was in memory) belongs to
+        nothing, and its change is asked about once more.
+        """
         run = self._run
-        while run.question is None and len(run.answers) < most:
+        while run.question is None:
             try:
                 run.answers.append(interrupt({}))
             except GraphBubbleUp:
                 return
+
+
+class _Unreadable(Exception):  # noqa: N818  an answer inside this module
+    """The answer of a client has another shape."""
+
+
+_TEXTS = frozenset({"old_string", "new_string", "replace_all", "edits", "content", "new_source"})
+"""Arguments that a person may change while approving."""
 
 
 def decision(answer: Any, planned: PlannedChange, given: Mapping[str, Any]) -> Answer:
@@ -126,8 +149,8 @@ def decision(answer: Any, planned: PlannedChange, given: Mapping[str, Any]) -> A
         given: The arguments of the call.
 
     Raises:
-        WiringError: The answer has another shape.
-        Refused: An edited decision names another tool or another file.
+        _Unreadable: The answer has another shape.
+        Refused: An edited decision names another tool or another file, or changes something else than the texts.
     """
     decisions = answer.get("decisions") if isinstance(answer, dict) else None
     match decisions:
@@ -136,12 +159,13 @@ def decision(answer: Any, planned: PlannedChange, given: Mapping[str, Any]) -> A
         case [{"type": "reject" | "respond"} as said]:
             return Answer(approved=False, message=str(said.get("message") or ""))
         case [{"type": "edit", "edited_action": {"name": name, "args": dict(args)}}]:
-            if name != planned.tool or args.get("file_path", given["file_path"]) != given["file_path"]:
+            other = next((key for key, value in args.items() if key not in _TEXTS and value != given.get(key)), None)
+            if name != planned.tool or other is not None:
                 raise Refused(
-                    "The user's decision names another tool or file; the file was not changed.", code="rejected"
+                    f"The user's decision is about another {'tool' if name != planned.tool else other} than your call; "
+                    "the file was not changed.",
+                    code="rejected",
                 )
-            return Answer(approved=True, args=args)
+            return Answer(approved=True, args={**given, **args})
         case _:
-            raise WiringError(
-                'Resume with {"decisions": [decision]}, one decision of type "approve", "edit" or "reject".'
-            )
+            raise _Unreadable('resume with {"decisions": [decision]}, one of type "approve", "edit" or "reject".')
