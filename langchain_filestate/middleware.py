@@ -30,7 +30,7 @@ from langchain_filestate.tools import FileToolkit
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 
 class ToolsState(AgentState[Any], FileState):
@@ -140,11 +140,7 @@ class FileStateMiddleware(FileToolsMiddleware):
     def _noted(
         self, request: ModelRequest[Any], news: Mapping[str, Any], response: ModelResponse[Any]
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
-        channel = channel_of(request.state) or {}
-        evidence = {
-            view[2] for records in channel.values() for record in records.values() for view in record.get("views", ())
-        }
-        missing = watch.left_out(request.state["messages"], request.messages, evidence) if evidence else []
+        missing = watch.left_out(request.state["messages"], request.messages, _evidence(request.state))
         update: dict[str, Any] = {}
         if missing != (request.state.get(LEFT_OUT) or []):
             update[LEFT_OUT] = missing
@@ -215,6 +211,12 @@ class FileStateMiddleware(FileToolsMiddleware):
                     update = {**given, "messages": messages, CHANNEL: update[CHANNEL]}
                     return replace(result, update=update) if isinstance(result, Command) else Command(update=update)
         return result
+
+
+def _evidence(state: Any) -> Iterator[str]:
+    """Evidence of all records."""
+    records = (record for records in (channel_of(state) or {}).values() for record in records.values())
+    return (view[2] for record in records for view in record.get("views", ()))
 
 
 def _handed_on(result: ToolMessage | Command[Any], request: ToolCallRequest) -> ToolMessage | Command[Any]:

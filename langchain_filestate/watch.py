@@ -57,11 +57,11 @@ def changed_files(state: Any, toolkit: FileToolkit) -> dict[str, Any]:
         return {}
     messages = value_of(state, "messages")
     context = Messages(messages, value_of(state, LEFT_OUT) or ())
-    told = _told(messages or ())
+    told, mine = _told(messages or ()), channel.get(agent, {})
     items: list[Item] = []
     for path in suspects:
         now = _now(path, toolkit)
-        if now is None:
+        if now is None or mine.get(path, {}).get("digest") == now.digest:
             continue
         known = _records.known(_of_path(channel, path), agent, now.digest, context.alive)
         if known.record is not None and known.record.digest != now.digest:
