@@ -1053,10 +1053,3 @@ def test_nothing_outside_is_reached_while_directories_are_swapped(tmp_path: Path
     assert set(outcome) <= done | {
         "symlink", "outside_root", "not_found", "busy", "parent_not_directory", "is_directory", "ENOENT", "ELOOP", "ENOTDIR"
     }  # fmt: skip
-
-
-if __name__ == "__main__":  # the long form: python tests/test_workspace.py 100000
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as place:
-        print(swapping(Path(os.path.realpath(place)), int(sys.argv[1]) if sys.argv[1:] else 100_000))
