@@ -264,7 +264,7 @@ def test_me_02_no_nul_in_messages_or_state(session: Make, tmp_path: Path) -> Non
     assert len(answers) == 4
     for message in answers:
         assert "\0" not in str(message.content)
-        assert "\\u0000" not in json.dumps(message.artifact)
+        assert "\\u0000" not in json.dumps(message.artifact).replace("\\\\u0000", "")  # but for an escape of an escape
     assert "\\u0000" not in json.dumps(s.records())
 
 
