@@ -13,17 +13,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from langchain_filestate import _disk, _outside, _reading, _text
+from langchain_filestate import _disk, _notebook, _outside, _reading, _text
 from langchain_filestate._call import Memory, Outcome
+from langchain_filestate._cellplan import NotebookEdit
 from langchain_filestate._history import Change, FileHistory, next_seq
-from langchain_filestate._outcomes import Formatted, Ready, answer_of, answered, event_of, outcome_of, refusal, since
-from langchain_filestate._planning import Before, Edit, NotebookEdit, Operation, Plan, Write, has_cells, is_notebook
+from langchain_filestate._outcomes import (
+    Formatted,
+    Ready,
+    answer_of,
+    answered,
+    cell_stands,
+    event_of,
+    outcome_of,
+    refusal,
+    since,
+)  # fmt: skip
+from langchain_filestate._plan import Before, text_before
+from langchain_filestate._planning import Edit, Operation, Write
 from langchain_filestate._policy import PlannedChange
 from langchain_filestate._rules import plain
 from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
     from langchain_filestate._call import Call
+    from langchain_filestate._plan import Plan
     from langchain_filestate._policy import Policy
     from langchain_filestate._records import Known, Record
     from langchain_filestate._siblings import Siblings
@@ -170,22 +183,21 @@ class Editor:
             if not op.whole and not (isinstance(op, Edit) and not op.many and not op.edits[0][0]):
                 raise _reading.missing(self.workspace, location, " Use write_file to create it.")
             return Before(location.path, None, None)
-        if isinstance(op, NotebookEdit) and not is_notebook(location.path):
+        if isinstance(op, NotebookEdit) and not _notebook.named(location.path):
             raise Refused("This is not a notebook (.ipynb). Use edit_file instead.", code="bad_notebook")
-        if isinstance(op, Edit) and has_cells(location.path, snapshot.data):
+        if isinstance(op, Edit) and _notebook.holds_cells(location.path, snapshot.data):
             raise Refused("This file is a notebook. Use edit_notebook to change its cells.", code="is_notebook")
-        return Before(location.path, snapshot.data, snapshot.digest, _text.detect(snapshot.data, self.policy.encodings))
+        return text_before(location.path, snapshot.data, snapshot.digest, self.policy)
 
     def _plan(self, call: Call, op: Operation, before: Before, known: Known, *, stale: bool) -> Plan:
-        if not stale:
-            return op.plan(before, self.policy)
         try:
             plan = op.plan(before, self.policy)
         except Refused as refused:
-            if refused.code in {"no_match", "ambiguous", "cell_not_found", "overlap"}:
+            if stale and refused.code in {"no_match", "ambiguous", "cell_not_found", "overlap"}:
                 raise self._stale(call, before, known) from refused
             raise
-        if not plan.unique:
+        fits = cell_stands(self, op, before, plan, known, stale=stale) if isinstance(op, NotebookEdit) else plan.unique
+        if stale and not fits:
             raise self._stale(call, before, known)
         return plan
 
@@ -205,7 +217,11 @@ class Editor:
         """Refuse what the agent's reading does not allow; True if the change goes ahead on bytes it has not seen."""
         if before.data is None:
             return False
-        if isinstance(op, Write) and self.policy.require_read != "never" and has_cells(before.path, before.data):
+        if (
+            isinstance(op, Write)
+            and self.policy.require_read != "never"
+            and _notebook.holds_cells(before.path, before.data)
+        ):
             raise Refused(
                 "This notebook exists. It is read as cells, so its raw text has not been seen: "
                 "use edit_notebook to change its cells.",
@@ -225,12 +241,10 @@ class Editor:
             return True
         if op.whole and needs_read:
             _outside.check_overwrite(known)
-        return not op.whole and known.announced_only() and self._recover_or_refuse(call, before, known)
-
-    def _recover_or_refuse(self, call: Call, before: Before, known: Known) -> bool:
-        if not self.policy.recover_stale:
+        told = not op.whole and known.announced_only()
+        if told and not self.policy.recover_stale:
             raise self._stale(call, before, known)
-        return True
+        return told
 
     def _own_siblings(self, call: Call, record: Record, before: Before) -> bool:
         """True if only calls of this very message lie between the record and the disk, as after a crash."""
@@ -242,8 +256,7 @@ class Editor:
         )
 
     def _stale(self, call: Call, before: Before, known: Known) -> Refused:
-        old, who = since(self.history, before, known)
-        return _outside.stale(call, before, old, who, self.policy)
+        return _outside.stale(call, before, *since(self.history, before, known), self.policy)
 
     # ---- a change: carried out --------------------------------------------------------------------------------------
 

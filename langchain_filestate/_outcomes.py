@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from langchain_filestate import _outside, _patch, _records, _text
+from langchain_filestate import _celldiff, _outside, _patch, _records, _text
 from langchain_filestate._call import Outcome
-from langchain_filestate._planning import Before, Facts, Operation, Plan
+from langchain_filestate._plan import Facts, cells_in
 from langchain_filestate._records import Record, View
 from langchain_filestate.errors import Refused
 from langchain_filestate.results import EditResult, FailureResult, NotebookResult, WriteResult, parse_result
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
     from langchain_filestate import _disk
     from langchain_filestate._call import Call, Memory, Shop
+    from langchain_filestate._celldiff import CellDiff
+    from langchain_filestate._cellplan import NotebookEdit
     from langchain_filestate._history import Change, FileHistory
+    from langchain_filestate._plan import Before, Plan
+    from langchain_filestate._planning import Operation
     from langchain_filestate._records import Known
 
 
@@ -63,8 +67,24 @@ class Formatted:
 def since(history: FileHistory, before: Before, known: Known) -> tuple[bytes | None, Change | None]:
     """The bytes that the agent had read, and the change that made the bytes which are there now; None if unknown."""
     record = known.record
-    old = history.content(record.digest) if record is not None and record.digest else None
+    # With the bytes that are there the record only says that it was told of a change.
+    told = record is None or record.digest in {"", before.digest}
+    old = history.content(record.digest) if record is not None and not told else None
     return old, _outside.writer(history, before.path, before.digest, record) if before.digest is not None else None
+
+
+def cell_stands(at: Shop, op: NotebookEdit, before: Before, plan: Plan, known: Known, *, stale: bool) -> bool:
+    """Say whether the cell that is named is the one that the agent has seen; raises `Refused` if it has not."""
+    number = next((first for first, _ in plan.touched()), 0)
+    record = known.record
+    if stale or (record is not None and record.digest != before.digest):
+        place = op.stands_in(since(at.history, before, known)[0], before.data or b"")
+        if place is None:
+            return not stale  # a call of this very message has changed it
+        number = number and place
+    if number and at.policy.require_read == "always":
+        _outside.check_cell(known, number, plan.fields["cell_id"])
+    return True
 
 
 def outcome_of(at: Shop, call: Call, ready: Ready, after: str, seq: int, formatted: Formatted | None = None) -> Outcome:
@@ -76,18 +96,20 @@ def outcome_of(at: Shop, call: Call, ready: Ready, after: str, seq: int, formatt
     if changed:
         told, full = _outside.edited_call(changed, by_user=ready.given is not None)
         notes = (*notes, told)
+    cells = None
     if ready.stale:
         out = not ready.known.views
         old, who = since(at.history, before, ready.known)
         notes = (*notes, _outside.also_changed(call, before, old, who, at.policy))
+        cells = _celldiff.between(before.path, old, before.data)
     facts = Facts(after, plan.patch, plan.lines, len(plan.after), ready.stale, out, ready.given is not None, notes)
-    views = _views_after(call, ready)
+    views, units = _views_after(call, ready, cells), plan.units
     if not full:  # the model has seen neither its call nor the note with all of the new text
         views = tuple(view for view in views if view.evidence != call.evidence)
     if formatted is not None:
-        facts, views = _with_hook(at, call, ready, facts, views, formatted)
+        facts, views, units = _with_hook(at, call, ready, facts, views, formatted)
     text, result = op.outcome(before, plan, facts)
-    record = Record(facts.after, facts.size, facts.lines, views, seq, result.kind)
+    record = Record(facts.after, facts.size, units, views, seq, result.kind)
     if formatted is not None and formatted.data is None:
         record = Record("", 0, 0, (), seq, result.kind)
     hooked = formatted is not None and formatted.digest != after
@@ -103,42 +125,53 @@ def _changed(call: Call, ready: Ready) -> dict[str, Any]:
     return changed
 
 
-def _views_after(call: Call, ready: Ready) -> tuple[View, ...]:
+def _views_after(call: Call, ready: Ready, cells: CellDiff | None) -> tuple[View, ...]:
     plan = ready.plan
     if plan.edits is None:
-        return (View(1, plan.lines, call.evidence),) if plan.lines else ()
-    # After a recovered stale edit only what is shown counts: the edit itself.
-    old = () if ready.stale else ready.memory.carried(ready.before.digest)
+        return (View(1, plan.units, call.evidence),) if plan.units else ()
+    if plan.mended:
+        return ()
+    if not ready.stale:
+        old = ready.memory.carried(ready.before.digest)
+    elif cells is not None:  # cells that nobody touched are what they were
+        old = _records.move(ready.known.views, cells.edits(()), call.evidence)
+    else:  # after a recovered stale edit only what is shown counts: the edit itself
+        old = ()
     return _records.move(old, plan.edits, call.evidence)
 
 
 def _with_hook(
     at: Shop, call: Call, ready: Ready, facts: Facts, views: tuple[View, ...], now: Formatted
-) -> tuple[Facts, tuple[View, ...]]:
-    """What is told when a hook ran after the write: its words, and what it changed."""
+) -> tuple[Facts, tuple[View, ...], int]:
+    """What is told when a hook ran after the write: its words, and what it changed; the views, and of how much."""
     if now.said:
         facts = replace(facts, notes=(*facts.notes, now.said))
     if now.digest == facts.after:
-        return facts, views
+        return facts, views, ready.plan.units
     if now.data is None:
         told = f"After the write the project's own hook took the file away: {now.lost}"
-        return replace(facts, notes=(*facts.notes, told)), ()
-    path, encodings = ready.before.path, at.policy.encodings
-    own = _patch.patch_bytes(path, ready.plan.after, now.data, encodings)
-    shown, full = _outside.diff_text(own, at.policy.limits.max_diff_lines)
-    views = _records.move(views, _outside.edits_of(own), call.evidence) if full else ()
+        return replace(facts, notes=(*facts.notes, told)), (), 0
+    path, encodings, most = ready.before.path, at.policy.encodings, at.policy.limits.max_diff_lines
+    lines, cells = _lines_of(now.data, encodings), cells_in(path, now.data)
+    difference = _celldiff.between(path, ready.plan.after, now.data)
+    if difference is not None:
+        said, shown = difference.text(most)
+        views = _records.move(views, difference.edits(shown), call.evidence)
+    else:
+        own = _patch.patch_bytes(path, ready.plan.after, now.data, encodings)
+        said, full = _outside.diff_text(own, most)
+        said = said or str(own).rstrip()
+        same_unit = full and cells is None and ready.plan.cells is None
+        views = _records.move(views, _outside.edits_of(own), call.evidence) if same_unit else ()
     facts = replace(
         facts,
         after=now.digest,
         patch=_patch.patch_bytes(path, ready.before.data, now.data, encodings),
-        lines=_lines_of(now.data, encodings),
+        lines=lines,
         size=len(now.data),
-        notes=(
-            *facts.notes,
-            f"After the write it was also changed by the project's own hook:\n{shown or str(own).rstrip()}",
-        ),
+        notes=(*facts.notes, f"After the write it was also changed by the project's own hook:\n{said}"),
     )
-    return facts, views
+    return facts, views, lines if cells is None else cells
 
 
 def _lines_of(data: bytes, encodings: Sequence[str]) -> int:

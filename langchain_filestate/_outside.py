@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from langchain_filestate import _patch
+from langchain_filestate import _celldiff, _patch
 from langchain_filestate._patch import LineEdit
 from langchain_filestate._records import covers
 from langchain_filestate.errors import Refused
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from langchain_filestate._call import Call
     from langchain_filestate._history import Change, FileHistory
     from langchain_filestate._patch import StructuredPatch
-    from langchain_filestate._planning import Before
+    from langchain_filestate._plan import Before
     from langchain_filestate._policy import Policy
     from langchain_filestate._records import Known, Record
 
@@ -133,9 +133,15 @@ def stale(call: Call, before: Before, old: bytes | None, who: Change | None, pol
     text = f"{STALE} It was changed {by}." if by else STALE
     if old is None or before.data is None:
         return Stale(text)
-    patch = _patch.patch_bytes(before.path, old, before.data, policy.encodings)
-    shown, full = diff_text(patch, policy.limits.max_diff_lines)
-    lines = [first for first, _ in _places(patch)]
+    cells = _celldiff.between(before.path, old, before.data)
+    lines: Iterable[int]
+    if cells is not None:
+        shown, parts = cells.text(policy.limits.max_diff_lines)
+        lines, full = cells.numbers, len(parts) == len(cells.numbers)
+    else:
+        patch = _patch.patch_bytes(before.path, old, before.data, policy.encodings)
+        shown, full = diff_text(patch, policy.limits.max_diff_lines)
+        lines = [first for first, _ in _places(patch)]
     said = f"{text}\nChanged since the read:\n{shown}"
     return Stale(said, lines=lines, digest=before.digest or "", full=full)
 
@@ -146,6 +152,9 @@ def also_changed(call: Call, before: Before, old: bytes | None, who: Change | No
     said = f"The file had also been changed elsewhere since you read it{f' ({by})' if by else ''}"
     if old is None:
         return f"{said}; what changed is not known here. Read it again where you build on it."
+    cells = _celldiff.between(before.path, old, before.data)
+    if cells is not None:
+        return f"{said}: {cells.summary()}. Read those cells again if they matter."
     patch = _patch.patch_bytes(before.path, old, before.data, policy.encodings)
     places = _places(patch)
     shown = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in places[:10])
@@ -181,16 +190,44 @@ def check_overwrite(known: Known) -> None:
     )
 
 
+def check_cell(known: Known, number: int, name: str) -> None:
+    """Refuse to replace or delete a cell that the agent does not have before it: nothing of it is in the call.
+
+    Args:
+        known: What the agent knows of the bytes that it read.
+        number: The cell in these, from 1.
+        name: What it is called.
+    """
+    record = known.record
+    if record is None or known.shows(number, number):
+        return
+    if covers(record.views, number, number):
+        raise Refused(
+            f"The text of cell {name} is not in your context. Read it before you replace or delete it "
+            f"(offset={number}, limit=1).",
+            code="not_in_context",
+        )
+    raise Refused(
+        f"Only part of this notebook has been read; you have not seen cell {name} in full. "
+        f"Read it before you replace or delete it (offset={number}, limit=1).",
+        code="partially_read",
+    )
+
+
 def _missing(known: Known) -> str:
     gaps: list[str] = []
     need, lines = 1, known.record.lines if known.record else 0
     for view in sorted(known.views):
         if view.first > need:
-            gaps.append(f"{need}-{view.first - 1}")
+            gaps.append(_span(need, view.first - 1))
         need = max(need, view.last + 1)
     if need <= lines:
-        gaps.append(f"{need}-{lines}")
+        gaps.append(_span(need, lines))
     return ", ".join(gaps[:5]) + (" and more" if len(gaps) > 5 else "")  # noqa: PLR2004  as many as listed
+
+
+def _span(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}-{last}"
 
 
 def edited_call(changed: Mapping[str, Any], *, by_user: bool) -> tuple[str, bool]:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_filestate import _disk, _media, _notebook, _text
 from langchain_filestate._call import Memory, Outcome
-from langchain_filestate._planning import is_notebook
 from langchain_filestate._records import Record, View, tidy
 from langchain_filestate._rules import plain
 from langchain_filestate.errors import Refused
@@ -105,7 +104,7 @@ def _show(call: Call, op: Read, location: Location, target: Target, at: Shop) ->
         if kind is not None:
             return _media_view(call, op, location, snapshot, kind, policy)
         at.history.remember(snapshot.data, snapshot.digest)
-        cells = _notebook_view(op, snapshot, policy) if is_notebook(location.path) else None
+        cells = _notebook_view(op, snapshot, policy) if _notebook.named(location.path) else None
         view = cells or _text_view(op, snapshot.data, policy)
     memory = Memory(call, at.siblings, location.path)
     profile, window = view.profile, view.window

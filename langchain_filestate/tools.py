@@ -29,12 +29,13 @@ from langchain_filestate._arguments import (
     WriteFileArguments,
 )
 from langchain_filestate._call import Answer, Call
+from langchain_filestate._cellplan import NotebookEdit
 from langchain_filestate._deepagents import Ours
 from langchain_filestate._editor import Editor
 from langchain_filestate._history import MAX_IMAGE_BYTES, FileHistory, process_history
 from langchain_filestate._lean import LeanTool, Update
 from langchain_filestate._outcomes import refusal
-from langchain_filestate._planning import Edit, NotebookEdit, Write
+from langchain_filestate._planning import Edit, Write
 from langchain_filestate._policy import AfterWrite, Approve, BeforeWrite, Limits, Policy, RequireRead
 from langchain_filestate._reading import Read
 from langchain_filestate._records import State, merge_records

@@ -1,0 +1,177 @@
+"""What a change will do, before it is done, and what came of it: the values that planning and carrying out share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from langchain_filestate import _media, _notebook, _omission, _text
+from langchain_filestate._rules import plain
+from langchain_filestate.errors import Refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from langchain_filestate._patch import LineEdit, StructuredPatch
+    from langchain_filestate._policy import Policy
+
+_QUOTED = 60
+"""Characters of a placeholder that its refusal quotes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """The file that a change is planned on.
+
+    Attributes:
+        path: Real, absolute path.
+        data: The bytes on disk; None if there is no file.
+        digest: Their SHA-256 in hex; None if there is no file.
+        format: How the bytes are text; that of a new file if there is none.
+    """
+
+    path: str
+    data: bytes | None
+    digest: str | None
+    format: _text.Format = _text.UTF8
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a change will do. The patch and the moved lines are made when asked for, as a rule after the commit.
+
+    Attributes:
+        after: The new bytes.
+        make_patch: Makes the difference.
+        make_edits: Tells which lines are replaced, in lines of the old file; None if the whole file is new.
+        lines: Lines of the new file.
+        cells: Cells of the new file, if it is a notebook; these are what its views count.
+        mended: The file was no notebook before and is one now, so that views of its lines are none of its cells.
+        unique: Each edit matched at one place.
+        fields: What the result says beyond what every change does.
+        notes: Sentences for the model after the first one.
+    """
+
+    after: bytes
+    make_patch: Callable[[], StructuredPatch]
+    make_edits: Callable[[], tuple[LineEdit, ...]] | None
+    lines: int
+    cells: int | None = None
+    mended: bool = False
+    unique: bool = True
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def units(self) -> int:
+        """How much there is to be seen of the new file: lines, or cells."""
+        return self.lines if self.cells is None else self.cells
+
+    @cached_property
+    def patch(self) -> StructuredPatch:
+        """The difference."""
+        return self.make_patch()
+
+    @cached_property
+    def edits(self) -> tuple[LineEdit, ...] | None:
+        """Which lines are replaced; None if the whole file is new."""
+        return None if self.make_edits is None else self.make_edits()
+
+    def touched(self) -> tuple[tuple[int, int], ...]:
+        """The ranges of old lines that are replaced or whose part is."""
+        return tuple((e.first, e.first + e.old_count - 1) for e in self.edits or () if e.old_count)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What came of a plan when it was carried out.
+
+    Attributes:
+        after: Digest of the bytes that are there now.
+        patch: The whole difference, with what `after_write` changed.
+        lines: Lines now.
+        size: Bytes now.
+        stale: The file had changed since it was read.
+        out_of_context: The lines that matched stand in no view that counts.
+        user_modified: A person changed the texts.
+        notes: More sentences for the model.
+    """
+
+    after: str
+    patch: StructuredPatch
+    lines: int
+    size: int
+    stale: bool = False
+    out_of_context: bool = False
+    user_modified: bool = False
+    notes: tuple[str, ...] = ()
+
+
+def text_before(path: str, data: bytes, digest: str, policy: Policy) -> Before:
+    """A file as it is; raises `Refused` for one that is no text."""
+    if _media.kind_of(data) is not None:  # some PDFs are made of characters alone
+        raise Refused(f"This is no text but a {_media.describe(data)}: it can be shown and not changed.", code="binary")
+    return Before(path, data, digest, _text.detect(data, policy.encodings))
+
+
+def cells_in(path: str, data: bytes) -> int | None:
+    """How many cells a file has; None if it is no notebook by its name and by its content."""
+    if not _notebook.named(path):
+        return None
+    try:
+        return len(_notebook.parse(data).cells)
+    except Refused:
+        return None
+
+
+def line_count(data: bytes, fmt: _text.Format) -> int:
+    """How many lines some bytes are."""
+    ends = _text.count_newlines(data, fmt)
+    return ends + (len(data) > len(fmt.bom) and not data.endswith(fmt.newline))
+
+
+def refuse_placeholders(
+    before: str,
+    after: str,
+    policy: Policy,
+    *,
+    where: str,
+    advice: str,
+    whole: Callable[[], tuple[str, str]] | None = None,
+) -> None:
+    """Refuse a new text in which a placeholder stands in for lines of the old one.
+
+    Args:
+        before: The old text.
+        after: The new text.
+        policy: May allow it.
+        where: In which text the lines are counted, for the message.
+        advice: What to do instead.
+        whole: Gives the whole file before and after, where the texts are only a part of it: it may have more of such
+            lines, and then they are its subject.
+    """
+    if policy.allow_placeholders:
+        return
+    found = _omission.find_placeholders(before, after)
+    if found and whole is not None:
+        real = {line for _, line in _omission.find_placeholders(*whole())}
+        found = [(number, line) for number, line in found if line in real]
+    if not found:
+        return
+    quoted = "; ".join(f"line {number}: {_shortened(line)}" for number, line in found[:3])
+    more = f" and {len(found) - 3} more" if len(found) > 3 else ""  # noqa: PLR2004  as many as quoted
+    raise Refused(
+        f"{where} stands in for existing lines with a placeholder ({quoted}{more}). {advice}",
+        code="placeholder",
+        lines=[number for number, _ in found],
+    )
+
+
+def _shortened(line: str) -> str:
+    return _text.show(line if len(line) <= _QUOTED else f"{line[:_QUOTED]}...")
+
+
+def created_text(path: str, lines: int, size: int) -> str:
+    """What the model is told about a new file."""
+    return f"File created successfully at: {plain(path)} (wrote {lines} lines, {size} bytes)."
