@@ -112,7 +112,7 @@ class Fence:
         return found
 
     def _covered(self, rules: Rules, paths: dict[str, bool]) -> bool:
-        return any(
+        return bool(rules) and any(
             rules.cover(rest.replace(os.sep, "/"), directory=directory)
             for path, directory in paths.items()
             for spelled in self.spellings

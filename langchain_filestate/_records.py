@@ -121,7 +121,7 @@ def merge_records(left: object, right: object) -> State:
                 continue
             mine = merged.setdefault(agent, {})
             for path, record in records.items():
-                if _usable(path, record) and (path not in mine or _rank(mine[path]) < _rank(record)):
+                if _usable(path, record) and (path not in mine or _newer(record, mine[path])):
                     mine[path] = record
     for agent, records in merged.items():
         if len(records) > MAX_RECORDS:
@@ -134,9 +134,15 @@ def _usable(path: object, record: object) -> bool:
     return isinstance(path, str) and isinstance(record, dict) and type(record.get("seq")) is int
 
 
-def _rank(record: Mapping[str, Any]) -> tuple[int, str]:
+def _newer(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    if one["seq"] != other["seq"]:
+        return bool(one["seq"] > other["seq"])
     # Two records with one seq come only from two machines; any rule will do if it is the same everywhere.
-    return record["seq"], json.dumps(record, sort_keys=True, default=repr)
+    return _plain(one) > _plain(other)
+
+
+def _plain(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, sort_keys=True, default=repr)
 
 
 def tidy(views: Iterable[View], alive: Collection[str] | None = None) -> tuple[View, ...]:

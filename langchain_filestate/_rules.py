@@ -102,6 +102,9 @@ class Rules:
         self._exact = _compile(rules)
         self._folded = _compile([fold(rule) for rule in rules])
 
+    def __bool__(self) -> bool:
+        return self._exact is not None
+
     def cover(self, below: str, *, directory: bool) -> bool:
         """Tell whether a rule covers a path.
 
