@@ -24,7 +24,7 @@ _STEPS = 200_000
 
 
 def _line_html(line: Line, mark: str) -> str:
-    """A line with its marks (`ins` or `del`) and colours."""
+    """A line with its marks (`ins` or `del`) and colours, for a `<pre>`: elsewhere nbconvert takes blanks together."""
     text = line.text[:MAX_CHARS]
     cuts = {0, len(text)}
     for ranges in (line.marks, line.colours):
@@ -58,7 +58,7 @@ def _cells(line: Line | None, kind: str, mark: str, sign: str) -> str:
         return '<td class="fs-n fs-none"></td><td class="fs-s fs-none"></td><td class="fs-h fs-none"></td>'
     return (
         f'<td class="fs-n {kind}">{line.number}</td><td class="fs-s {kind}">{sign}</td>'
-        f'<td class="fs-h {kind}">{_line_html(line, mark)}</td>'
+        f'<td class="fs-h {kind}"><pre>{_line_html(line, mark)}</pre></td>'
     )
 
 
@@ -100,7 +100,7 @@ def _hunk_html(found: Sequence[Row], *, side_by_side: bool) -> Iterator[str]:
     for sign, line, numbers in _entries(found):
         kind, mark = _KINDS[sign]
         gutter = "".join(f'<td class="fs-n {kind}">{"" if one is None else one}</td>' for one in numbers)
-        text = _line_html(line, mark)
+        text = f"<pre>{_line_html(line, mark)}</pre>"
         yield f'<tr>{gutter}<td class="fs-s {kind}">{sign.strip()}</td><td class="fs-l {kind}">{text}</td></tr>'
 
 

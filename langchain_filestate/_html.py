@@ -66,7 +66,9 @@ div.filestate{{background:var(--bg);color:var(--fg);border:1px solid var(--line)
  font:13px/1.5 {SANS};overflow-x:auto;text-align:left;max-width:100%}}
 div.filestate .fs-head{{background:var(--head);border-bottom:1px solid var(--line);padding:4px 10px}}
 div.filestate .fs-body{{padding:4px 10px;white-space:pre-wrap;overflow-wrap:anywhere}}
-div.filestate .fs-pre{{padding:0 10px 4px;white-space:pre-wrap;overflow-wrap:anywhere;font:12px/1.45 {MONO}}}
+div.filestate pre{{margin:0;padding:0;border:0;background:none;color:inherit;font:12px/1.45 {MONO};
+ white-space:pre-wrap;overflow-wrap:anywhere;overflow:visible;tab-size:4}}
+div.filestate pre.fs-pre{{padding:0 10px 4px}}
 div.filestate .fs-path{{font-family:{MONO};font-weight:600}}
 div.filestate .fs-soft{{color:var(--soft)}}
 div.filestate .fs-good{{color:var(--good)}}
@@ -78,8 +80,10 @@ div.filestate .fs-esc{{color:var(--warn);font-family:{MONO};border:1px dotted;bo
 div.filestate table{{border-collapse:collapse;margin:0;width:100%;border:0;color:var(--fg);font-size:13px;
  table-layout:auto}}
 div.filestate table td,div.filestate table th{{text-align:left;vertical-align:top;padding:3px 10px;border:0;
- background:var(--bg);white-space:normal;max-width:none}}
-div.filestate table th{{background:var(--head);color:var(--soft);font-weight:600;border-bottom:1px solid var(--line)}}
+ background:var(--bg);white-space:normal;max-width:none;line-height:inherit}}
+div.filestate table th{{background:var(--head);color:var(--soft);font-weight:600;border-bottom:1px solid var(--line);
+ white-space:nowrap}}
+div.filestate .fs-line{{white-space:nowrap}}
 div.filestate table.fs-list td{{border-top:1px solid var(--line)}}
 div.filestate table.fs-list tr:first-child td{{border-top:0}}
 div.filestate details>summary{{cursor:pointer;padding:3px 10px}}
@@ -88,8 +92,8 @@ div.filestate td>details>summary{{padding:0}}
 div.filestate details div.filestate{{margin:4px 10px 8px}}
 div.filestate td>details div.filestate{{margin:4px 0}}
 div.filestate table.fs-diff{{font:12px/1.45 {MONO}}}
-div.filestate table.fs-diff td{{padding:0 8px;white-space:pre-wrap;overflow-wrap:anywhere;tab-size:4;
- unicode-bidi:isolate;direction:ltr}}
+div.filestate table.fs-diff td{{padding:0 8px}}
+div.filestate table.fs-diff pre{{unicode-bidi:isolate;direction:ltr}}
 div.filestate table.fs-diff td.fs-n{{color:var(--soft);text-align:right;width:1%;min-width:2.5em;white-space:nowrap;
  user-select:none;border-right:1px solid var(--line)}}
 div.filestate table.fs-diff td.fs-s{{width:1%;padding:0 0 0 8px;user-select:none}}
@@ -111,7 +115,8 @@ div.filestate svg{{display:block;max-width:none}}
 div.filestate .fs-bar{{display:inline-block;vertical-align:middle;margin-right:8px}}
 div.filestate .fs-bar rect.fs-all{{fill:var(--line)}}
 div.filestate .fs-bar rect.fs-seen{{fill:var(--info)}}
-"""
+""".replace("div.filestate", "div.filestate.filestate.filestate")
+# three times, to weigh more than JupyterLab's own rules for tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +175,7 @@ def plain(text: str) -> str:
 def message(text: str) -> str:
     """What was said, as a block; the lines after the first keep their columns, for most are of a diff."""
     first, _, rest = text.partition("\n")
-    more = f'<div class="fs-pre">{escaped(rest)}</div>' if rest else ""
+    more = f'<pre class="fs-pre">{escaped(rest)}</pre>' if rest else ""
     return f'<div class="fs-body">{escaped(first)}</div>{more}'
 
 

@@ -32,6 +32,7 @@ MEANING: dict[Standing, tuple[str, str]] = {
 }
 """For each standing its colour and what it means."""
 _BAR = 80
+_WIDE = 44
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,7 @@ def view(found: Sequence[Seen], name: Callable[[str], str]) -> _html.Shown:
             (
                 _html.escaped(one.agent),
                 f'<span class="fs-path">{_html.escaped(name(one.path))}</span>',
-                _bar(one) + _html.escaped(one.lines()),
+                f'<span class="fs-line">{_bar(one)}{_html.escaped(_cut(one.lines()))}</span>',
                 _html.span(colour, one.standing),
                 _html.escaped(meaning),
                 _html.escaped(one.record.origin),
@@ -162,6 +163,10 @@ def view(found: Sequence[Seen], name: Callable[[str], str]) -> _html.Shown:
         )
         texts.append((one.agent, name(one.path), one.lines(), one.standing, meaning, one.record.origin))
     return _html.Shown(_html.box(_html.table(columns, rows)), _html.text_table(columns, texts))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _WIDE else f"{text[: _WIDE - 4]} ..."
 
 
 def _bar(one: Seen) -> str:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 COLUMNS = 9
-_LEFT, _STEP, _LANE, _TOP, _GAP = 104, 90, 88, 14, 12
+_LEFT, _STEP, _LANE, _TOP, _GAP = 96, 82, 88, 14, 12
 _TITLE_LINES = 40
-_SIZE = 13
+_SIZE = 12
 """Characters that fit below a mark."""
 
 # kind: verb, colour, shape
@@ -106,7 +106,7 @@ def picture(found: Sequence[Event], name: Callable[[str], str], titles: Sequence
             dash = ' stroke-dasharray="2 4"' if lane == OUTSIDE else ""
             body.append(
                 f'<text class="fs-lane" x="10" y="{y + 4}">{_html.plain(_short(lane))}</text>'
-                f'<path class="fs-kline" d="M{_LEFT} {y}H{_LEFT + last * _STEP}" stroke-width="1.5"{dash}/>'
+                f'<path class="fs-kline" d="M{_LEFT} {y}H{_LEFT + last * _STEP}" stroke-width="2"{dash}/>'
             )
     body += _groups(found, places)
     body += _arrows(found, places)
@@ -190,7 +190,7 @@ def _mark(number: int, event: Event, place: tuple[int, int], name: str, title: s
         f'<text text-anchor="middle" x="{x}" y="{y + 25}">{verb}</text>'
         f'<text class="fs-file" text-anchor="middle" x="{x}" y="{y + 39}">{_html.plain(_short(name))}</text>'
         f'<text class="fs-small" text-anchor="middle" x="{x}" y="{y + 53}">'
-        f"{_html.plain(_short(event.said, 16))}</text></g>"
+        f"{_html.plain(_short(event.said, 15))}</text></g>"
     )
 
 

@@ -25,7 +25,7 @@ from tests.scripted import Session, agent_session, call, edit, many, read, tool_
 
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)> ]]> &lt; \x1b[31m\x07\u202eabc\u2066 \ufeff\ufffe א"
 TAGS = {
-    "div", "span", "table", "thead", "tbody", "tr", "td", "th", "ins", "del", "details", "summary", "style",
+    "div", "pre", "span", "table", "thead", "tbody", "tr", "td", "th", "ins", "del", "details", "summary", "style",
     "svg", "g", "path", "rect", "circle", "text", "title",
 }  # fmt: skip
 ATTRIBUTES = re.compile(
