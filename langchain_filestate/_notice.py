@@ -7,17 +7,19 @@ as seen; one that is cut, or only named, does not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from langchain_filestate import _notebook, _outside, _patch, _records, _text
+from langchain_filestate import _celldiff, _outside, _patch, _records, _text
 from langchain_filestate._history import next_seq
+from langchain_filestate._plan import cells_in
 from langchain_filestate._records import Record, View
 from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from langchain_filestate._celldiff import CellDiff
     from langchain_filestate._history import FileHistory
     from langchain_filestate._patch import StructuredPatch
     from langchain_filestate._policy import Policy
@@ -28,9 +30,6 @@ _MAX_NAMED = 50
 
 _MAX_DIFFS = 20
 """Files whose difference is worked out for one notice."""
-
-_MAX_CELLS = 10
-"""Cells of a notebook that a notice names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +79,51 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class _Difference:
-    """What is different: the diff, if the old bytes are known and both are text."""
+    """What is different, if the old bytes are known: the diff if both are text, the cells if both are notebooks.
+
+    Attributes:
+        lines: Lines of the file, cells of a notebook; -1 for what is no text.
+        patch: The diff.
+        cells: What became of the cells.
+    """
 
     lines: int
     patch: StructuredPatch | None = None
-    words: str = ""
+    cells: CellDiff | None = None
+
+    def text(self, most: int) -> _Shown:
+        """What of it is shown in so many lines."""
+        if self.cells is not None:
+            text, shown = self.cells.text(most)
+            return _Shown(text, len(shown) == len(self.cells.numbers), shown)
+        if self.patch is None:
+            return _NOTHING
+        return _Shown(*_outside.diff_text(self.patch, most))
+
+    def views(self, old: Sequence[View], evidence: str, shown: _Shown) -> tuple[View, ...]:
+        """What still counts as seen after it."""
+        if self.cells is not None:
+            return _records.move(old, self.cells.edits(shown.cells), evidence)
+        if self.patch is None or not shown.full:
+            return ()
+        return _records.move(old, _outside.edits_of(self.patch), evidence)
+
+    def all(self) -> _Shown:
+        """As if all of it were shown."""
+        names = [change.name for change in self.cells.changes] if self.cells is not None else []
+        return _Shown("", full=True, cells=frozenset(names))
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """What is shown of a difference: the text, if it is all, and which cells are in it in full."""
+
+    text: str
+    full: bool
+    cells: frozenset[str] = frozenset()
+
+
+_NOTHING = _Shown("", full=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,36 +152,36 @@ def notice(
     more = 0
     for item in items:
         if item.told is not None:
-            records[item.now.path] = _record(
-                item, _difference(item, history, policy), item.told.message, item.told.full
-            )
+            difference = _difference(item, history, policy)
+            shown = difference.all() if item.told.full else _NOTHING
+            records[item.now.path] = _record(item, difference, item.told.message, shown)
         elif len(named) < _MAX_NAMED:
             wanted = len(named) < _MAX_DIFFS
             named.append((item, _difference(item, history, policy) if wanted else _Difference(0)))
         else:
             more += 1
-            records[item.now.path] = _record(item, _Difference(0), evidence, full=False)
+            records[item.now.path] = _record(item, _Difference(0), evidence, _NOTHING)
     if not named:
         return Notice(None, records)
-    texts = _fitting([difference.patch for _, difference in named], policy.limits.max_notice_lines)
+    texts = _fitting([difference for _, difference in named], policy.limits.max_notice_lines)
     told = ["A file changed on disk since it was last shown here:" if len(items) == 1 else
             "Files changed on disk since they were last shown here:"]  # fmt: skip
-    for (item, difference), (text, full) in zip(named, texts, strict=True):
+    for (item, difference), shown in zip(named, texts, strict=True):
         by = _by_whom(item, history, agent, thread_id)
-        told.append(f"{item.now.path} {_became(item, difference)}{by and ' '}{by}.{difference.words}")
-        if text:
-            told.append(text)
-        records[item.now.path] = _record(item, difference, evidence, full=full)
+        told.append(f"{item.now.path} {_became(item, difference)}{by and ' '}{by}.")
+        if shown.text:
+            told.append(shown.text)
+        elif difference.cells is not None:
+            told[-1] += f" What differs: {difference.cells.summary()}."
+        records[item.now.path] = _record(item, difference, evidence, shown)
     if more:
         told.append(f"And {more} more files that were shown in this conversation changed.")
     return Notice("\n".join(told), records)
 
 
-def _record(item: Item, difference: _Difference, evidence: str, full: bool) -> Record:
+def _record(item: Item, difference: _Difference, evidence: str, shown: _Shown) -> Record:
     now, old = item.now, item.known.record
-    views: tuple[View, ...] = ()
-    if full and difference.patch is not None:
-        views = _records.move(item.known.views, _outside.edits_of(difference.patch), evidence)
+    views = difference.views(item.known.views, evidence, shown)
     seq = next_seq(old.seq if old is not None else 0)
     return Record(now.digest, now.size, difference.lines, views, seq, "notice")
 
@@ -169,14 +208,15 @@ def _difference(item: Item, history: FileHistory, policy: Policy) -> _Difference
     now, old = item.now, item.known.record
     if now.data is None:
         return _Difference(0)
+    before = history.content(old.digest) if old is not None and old.digest else None
+    cells = cells_in(now.path, now.data)
+    if cells is not None:
+        return _Difference(cells, cells=_celldiff.between(now.path, before, now.data))
     try:
         lines = _text.profile(now.data, policy.encodings).lines
     except Refused:  # no text any more
-        return _Difference(0) if now.path.endswith(".ipynb") else _NO_TEXT
-    before = history.content(old.digest) if old is not None and old.digest else None
-    if now.path.endswith(".ipynb"):
-        return _Difference(0, words=_cells(before, now.data))
-    if before is None:
+        return _NO_TEXT
+    if before is None or cells_in(now.path, before) is not None:  # of a notebook its raw text was not seen
         return _Difference(lines)
     return _Difference(lines, _patch.patch_bytes(now.path, before, now.data, policy.encodings))
 
@@ -184,40 +224,18 @@ def _difference(item: Item, history: FileHistory, policy: Policy) -> _Difference
 _NO_TEXT = _Difference(-1)
 
 
-def _cells(before: bytes | None, after: bytes) -> str:
-    """Which cells are not what they were: an agent sees cells, and a diff of the raw file says little to it."""
-    try:
-        new = {cell.name: (cell.cell_type, cell.source) for cell in _notebook.parse(after).cells}
-        old = {cell.name: (cell.cell_type, cell.source) for cell in _notebook.parse(before).cells} if before else None
-    except Refused:
-        return ""
-    if old is None:
-        return ""
-    kinds = {
-        "changed": [name for name in new if name in old and new[name] != old[name]],
-        "new": [name for name in new if name not in old],
-        "gone": [name for name in old if name not in new],
-    }
-    said = [
-        f"{kind}: {', '.join(map(str, names[:_MAX_CELLS]))}{' and more' if len(names) > _MAX_CELLS else ''}"
-        for kind, names in kinds.items()
-        if names
-    ]
-    return f" Cells {'; '.join(said)}." if said else " The text of its cells is the same."
-
-
-def _fitting(patches: Sequence[StructuredPatch | None], most: int) -> list[tuple[str, bool]]:
-    """The diffs, as many as fit whole, the shortest first; the first of the others is cut to what is left."""
-    texts = [_outside.diff_text(patch, most) if patch is not None else ("", False) for patch in patches]
-    sizes = [text.count("\n") + 1 if text else 0 for text, _ in texts]
-    out: list[tuple[str, bool]] = [("", False)] * len(texts)
+def _fitting(differences: Sequence[_Difference], most: int) -> list[_Shown]:
+    """What is shown, as many as fit whole, the shortest first; the first of the others is cut to what is left."""
+    texts = [difference.text(most) for difference in differences]
+    sizes = [shown.text.count("\n") + 1 if shown.text else 0 for shown in texts]
+    out = [_NOTHING] * len(texts)
     left = most
     for index in sorted(range(len(texts)), key=sizes.__getitem__):
-        if texts[index][1] and sizes[index] <= left:
+        if texts[index].full and sizes[index] <= left:
             out[index] = texts[index]
             left -= sizes[index]
-    for index, patch in enumerate(patches):
-        if patch is not None and not out[index][0] and left > 1:
-            out[index] = (_outside.diff_text(patch, left - 1)[0], False)
+    for index, difference in enumerate(differences):
+        if texts[index].text and not out[index].text and left > 1:
+            out[index] = replace(difference.text(left - 1), full=False)
             break
     return out

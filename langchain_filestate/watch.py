@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, HumanMessage
 from langchain_filestate import _disk, _records, _shell, _text
 from langchain_filestate._history import Change, next_seq
 from langchain_filestate._notice import Item, Now, Told, notice
+from langchain_filestate._plan import cells_in
 from langchain_filestate._records import Record, View
 from langchain_filestate._running import in_graph
 from langchain_filestate.errors import Refused
@@ -194,7 +195,8 @@ def _text_file(given: str, toolkit: FileToolkit) -> tuple[str, Now, _text.Profil
         try:
             location = locate(given, write=False)
             now = _now(location.path, toolkit)
-            if now is not None and now.data is not None and not location.path.endswith(".ipynb"):
+            # A notebook is read by cells, and its raw text shows none.
+            if now is not None and now.data is not None and cells_in(location.path, now.data) is None:
                 return location.path, now, _text.profile(now.data, toolkit.policy.encodings)
         except Refused:
             continue
@@ -216,8 +218,10 @@ def seen(path: str, evidence: str, toolkit: FileToolkit, *, agent: str | None = 
         raise Refused(f"File does not exist: {location.path}.", code="not_found")
     profile = _text.profile(snapshot.data, toolkit.policy.encodings)
     toolkit.history.remember(snapshot.data, snapshot.digest)
-    views = (View(1, profile.lines, evidence),) if profile.lines else ()
-    record = Record(profile.digest, profile.size, profile.lines, views, next_seq(), "read")
+    cells = cells_in(location.path, snapshot.data)
+    count = profile.lines if cells is None else cells
+    views = (View(1, count, evidence),) if count else ()
+    record = Record(profile.digest, profile.size, count, views, next_seq(), "read" if cells is None else "notebook")
     name = agent or toolkit.running_agent()
     records = {location.path: record.to_state()}
     if not in_graph():

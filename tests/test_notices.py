@@ -176,8 +176,12 @@ def test_a_notebook_is_told_by_its_cells(session: Session, tmp_path: Path) -> No
     path.write_text("{")
     session.say("hm")
     first, second, third = (said.splitlines()[1:] for said in notices(session))
-    assert first == [f"{path} was changed. Cells changed: two; new: four; gone: three."]
-    assert second == [f"{path} was changed. The text of its cells is the same."]
+    assert first == [
+        f"{path} was changed.",
+        *('Cell "two" (code) was changed:', "@@ -1 +1 @@", "-2", "+2 + 2"),
+        *('Cell "three" (code) is gone.', 'Cell "four" (code) is new, after "two":', "+4"),
+    ]
+    assert second == [f"{path} was changed.", "The text of its cells is the same."]
     assert third == [f"{path} was changed."]
     edited = session.one(call("edit_notebook", file_path="a.ipynb", cell_id="one", new_source="x"))
     assert edited.status == "error"
