@@ -12,6 +12,7 @@ import hashlib
 import os
 import stat
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -49,6 +50,33 @@ _REASONS: Final[dict[int, tuple[Code, str]]] = {
     errno.EPERM: ("read_only", "the operation is not permitted (the file may be marked immutable or append-only)"),
     errno.ETXTBSY: ("busy", "it is a program that is running"),
 }
+
+
+_not_for_children: set[int] = set()
+
+
+def keep_from_children(fd: int) -> None:
+    """Have a descriptor closed in children that are forked before `close`.
+
+    A child that kept a file open for writing would keep it from being leased as long as the child lives.
+    """
+    _not_for_children.add(fd)
+
+
+def close(fd: int) -> None:
+    """Close a descriptor, whether it was kept from children or not."""
+    _not_for_children.discard(fd)
+    os.close(fd)
+
+
+def _in_child() -> None:
+    while _not_for_children:
+        with suppress(OSError):
+            os.close(_not_for_children.pop())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 class Changed(Exception):  # noqa: N818  the answer to "is it still the same?", caught by the caller, who starts again

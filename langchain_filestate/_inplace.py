@@ -28,7 +28,9 @@ from langchain_filestate._fd import (
     PIECE,
     Changed,
     Stamp,
+    close,
     failure,
+    keep_from_children,
     lease,
     names,
     open_regular,
@@ -64,6 +66,7 @@ def write_in_place(
     if opened is None:
         raise Changed
     fd, status = opened
+    keep_from_children(fd)
     leased = False
     try:
         leased = lease(fd, "write", wait) == "held"
@@ -83,7 +86,7 @@ def write_in_place(
     finally:
         if leased:
             _syscalls.drop_lease(fd)
-        os.close(fd)
+        close(fd)
 
 
 def _rewrite(fd: int, old: bytes, new: bytes) -> int:

@@ -24,7 +24,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from langchain_filestate import _syscalls
-from langchain_filestate._fd import failure, same_file, write_at
+from langchain_filestate._fd import close, failure, keep_from_children, same_file, write_at
 from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ class Temp:
             self.dir_fd = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=self.target.dir_fd)
         except PermissionError:
             return
+        keep_from_children(self.dir_fd)
         self._own_dir = True
 
     def _alone(self) -> bool:
@@ -162,6 +163,7 @@ class Temp:
             self.fd = os.open(name, flags, self._permissions, dir_fd=self.dir_fd)
         except FileExistsError:
             return False
+        keep_from_children(self.fd)
         self.name = name
         return True
 
@@ -309,12 +311,12 @@ class Temp:
 
     def _close(self) -> None:
         if self.fd >= 0:
-            os.close(self.fd)
+            close(self.fd)
             self.fd = -1
         if self._own_dir:
             self._own_dir = False
             self._unlock()
-            os.close(self.dir_fd)
+            close(self.dir_fd)
 
 
 def _attributes(fd: int) -> list[str]:
