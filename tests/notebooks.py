@@ -6,7 +6,9 @@ kernel. Paths are relative, for each notebook works in an empty directory of its
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ SECONDS = 120
 
 
 def load(path: Path) -> Any:
-    return nbformat.read(path, as_version=4)
+    return nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
 
 
 def execute(path: Path) -> Any:
@@ -33,7 +35,8 @@ def execute(path: Path) -> Any:
         record_timing=False,
         resources={"metadata": {"path": str(path.parent)}},
     )
-    client.execute()
+    with tempfile.TemporaryDirectory() as folder:  # where the notebook makes its own
+        client.execute(env={**os.environ, "TMPDIR": folder})
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.metadata = {key: value for key, value in cell.metadata.items() if key != "execution"}
@@ -85,7 +88,7 @@ def main() -> None:
         if sys.argv[1:] and not path.name.startswith(tuple(sys.argv[1:])):
             continue
         notebook = execute(path)
-        nbformat.write(notebook, path)
+        nbformat.write(notebook, path)  # type: ignore[no-untyped-call]
         if path.name.startswith("4_"):
             PICTURE.write_text(picture(notebook), encoding="utf-8")
         sys.stdout.write(f"{path.name}\n")

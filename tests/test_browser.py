@@ -117,7 +117,8 @@ def rendered(path: Path, page: Path, theme: str) -> Path:
         warnings.simplefilter("ignore")  # of the converter's own dependencies
         from nbconvert import HTMLExporter
 
-        body, _ = HTMLExporter(theme=theme).from_notebook_node(notebooks.load(path))
+        exporter: Any = HTMLExporter(theme=theme)  # type: ignore[no-untyped-call]
+        body, _ = exporter.from_notebook_node(notebooks.load(path))
     page.write_text(body, encoding="utf-8")
     return page
 

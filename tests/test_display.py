@@ -69,7 +69,14 @@ class Page(HTMLParser):
     def handle_comment(self, data: str) -> None:
         raise AssertionError(data)
 
-    handle_decl = handle_pi = unknown_decl = handle_comment
+    def handle_decl(self, decl: str) -> None:
+        raise AssertionError(decl)
+
+    def handle_pi(self, data: str) -> None:
+        raise AssertionError(data)
+
+    def unknown_decl(self, data: str) -> None:
+        raise AssertionError(data)
 
     @property
     def text(self) -> str:
@@ -91,7 +98,8 @@ def checked(shown: Shown) -> Page:
 
 
 def patched(before: str | None, after: str | None, path: str = "/w/a.py") -> StructuredPatch:
-    return patch_bytes(path, before and before.encode(), after and after.encode())
+    old, new = (None if text is None else text.encode() for text in (before, after))
+    return patch_bytes(path, old, new)
 
 
 # ---- text to markup
@@ -681,3 +689,63 @@ def test_any_text_in_a_patch_a_name_or_a_message(old: str, new: str, name: str) 
         ),
     ]  # fmt: skip
     checked(display.show_timeline(messages))
+
+
+# ---- what is rare
+
+
+def test_marks_with_only_blanks_between_them_are_one() -> None:
+    (row,) = pairs("keep this: a b and this\n", "keep this: x y and this\n")
+    assert marked(row) == (["a b"], ["x y"])
+
+
+def test_a_lexer_that_changes_the_text_is_not_believed() -> None:
+    shown = display.show_patch(patched(None, "\ufeffdef f():\n    pass\n"), name="a.py")
+    assert 'class="fs-key"' not in shown.html
+    assert "\\ufeffdef f():" in checked(shown).text
+
+
+def test_bytes_that_are_not_kept_are_not_shown(folder: Path) -> None:
+    from langchain_filestate import Change
+
+    history, path = FileHistory(), str(folder.resolve() / "a.py")
+    known: dict[str, Any] = {"path": path, "mode": None, "agent": "coder", "thread_id": "lost", "checkpoint_id": None}
+    for seq, tool in ((1, "edit_file"), (2, "rewind"), (3, "edit_notebook")):
+        history.record(
+            Change(
+                id="", before=str(seq) * 64, after=str(seq + 1) * 64, seq=seq, tool=tool, tool_call_id=None, **known
+            ),
+            None,
+        )
+    assert re.search(r"edit_file +a\.py$", display.show_history(history, "lost").text, re.MULTILINE)
+    assert story(display.show_timeline([], history, "lost")) == [
+        ("coder", "edit", "changed"), ("coder", "rewind", "changed"), ("coder", "edit cell", "changed"),
+    ]  # fmt: skip
+
+
+def test_a_call_that_was_applied_before_and_long_names() -> None:
+    long = EditResult(**CHANGE | {"file_path": f"/w/{'n' * 40}.py"}, replacements=1, already_applied=True)
+    big = patched("".join(f"{n}\n" for n in range(99)), None)
+    gone = EditResult(**CHANGE | {"patch": big}, replacements=1)
+    messages = [
+        ToolMessage("x", tool_call_id=str(n), artifact=result.model_dump()) for n, result in enumerate((long, gone))
+    ]
+    shown = display.show_timeline(messages)
+    assert story(shown) == [("main", "edit", "+1 -1 again"), ("main", "edit", "+0 -99")]
+    assert shown.svg is not None
+    assert "nnnnnnnnnnn\u2026" in shown.svg
+    assert "\n...</title>" in shown.svg
+
+
+def test_broken_records_are_not_shown(tmp_path: Path) -> None:
+    toolkit = FileToolkit(tmp_path, history=FileHistory())
+    broken = {"messages": [], "file_state": {"coder": {"/w/a.py": {"v": 99, "views": []}}}}
+    assert display.show_records(broken, toolkit).text == "No agent has seen any file."
+
+
+def test_an_arrow_does_not_go_back_to_the_next_row(folder: Path) -> None:
+    session = agent_session(folder, history=FileHistory(), thread="arrow")
+    session.say(read("a.py"), saved(folder / "a.py", "z = 3", "z = 30", edit("a.py", "x = 1", "x = 9")))
+    state = session.graph.get_state(session.config)
+    wide, narrow = (display.show_timeline(state, session.toolkit.history, columns=n).svg or "" for n in (9, 2))
+    assert ('stroke-dasharray="4 3"' in wide, 'stroke-dasharray="4 3"' in narrow) == (True, False)
