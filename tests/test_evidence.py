@@ -378,6 +378,23 @@ def test_changed_arguments_that_are_not_told_in_full_do_not_count(tmp_path: Path
     assert record["views"] == []
 
 
+def test_what_only_the_answer_tells_is_not_known_to_the_next_call_of_the_message(
+    session: Callable[..., Session], tmp_path: Path
+) -> None:
+    """A formatter has changed what the first call wrote; the second was written without having seen that."""
+
+    def shout(path: Path) -> None:
+        path.write_text(path.read_text().upper())
+
+    s = session(after_write=shout)
+    (tmp_path / "a.txt").write_text("one\ntwo\n")
+    s.say(read("a.txt"))
+    first, second = s.say([edit("a.txt", "one", "1st"), write("a.txt", "1st\n2nd\n")])
+    assert first.status == "success"
+    assert code(second) in {"not_in_context", "partially_read"}
+    assert s.one(write("a.txt", "1st\n2nd\n")).status == "success"
+
+
 # ---- the parts -------------------------------------------------------------------------------------------------------
 
 
