@@ -1,0 +1,1 @@
+"""What the package costs, beside the least that the same work can cost: `python -m tests.benchmarks [--quick]`."""
