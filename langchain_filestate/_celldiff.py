@@ -78,6 +78,10 @@ class CellDiff:
         """The cells that are changed or new, from 1."""
         return tuple(change.new.index + 1 for change in self.changes if change.new is not None)
 
+    def same_place(self, index: int) -> bool:
+        """True if a new cell, from 0, was as many cells from the top before."""
+        return (index, index) in self.origins
+
     def edits(self, shown: Collection[str]) -> tuple[LineEdit, ...]:
         """The change in cells, so that views can be moved across it.
 

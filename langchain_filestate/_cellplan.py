@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from langchain_filestate import _match, _notebook, _patch
+from langchain_filestate import _celldiff, _match, _notebook, _patch
 from langchain_filestate._patch import LineEdit
 from langchain_filestate._plan import Plan, line_count, refuse_placeholders
 from langchain_filestate._rules import plain
@@ -84,7 +84,7 @@ class NotebookEdit:
         """Say whether the cell that is named is still what it was in bytes that the agent has read.
 
         A cell named by its id must have the same text and type; where one is only inserted after it, the id says
-        enough. One named by its position also needs the same cells before it.
+        enough. One named by its position must also be in its old place among the others.
 
         Args:
             old: The bytes that were read; None if they are not known any more.
@@ -105,10 +105,37 @@ class NotebookEdit:
             was = _notebook.find_cell(book, self.cell_id)
         except Refused:
             return None
-        since = 0 if not by_id else cell.index
-        before = 0 if not by_id else was.index
-        same = _texts(new, since, cell.index) == _texts(book, before, was.index)
-        return was.index + 1 if same and (book.ids[was.index] == self.cell_id) == by_id else None
+        if (was.cell_type, was.source) != (cell.cell_type, cell.source):
+            return None
+        if by_id:
+            return was.index + 1 if book.ids[was.index] == self.cell_id else None
+        return was.index + 1 if _celldiff.compare(book, new).same_place(cell.index) else None
+
+    def check_place(self, old: bytes | None, now: bytes) -> None:
+        """Refuse a position that means another cell since an earlier call of the same message.
+
+        Args:
+            old: The bytes that the model knew when it gave the calls of the message; None if they are not known.
+            now: The bytes that are there.
+        """
+        if self.cell_id is None:
+            return
+        new = _notebook.parse(now)
+        cell = _notebook.find_cell(new, self.cell_id)
+        if new.ids[cell.index] == self.cell_id:
+            return
+        try:
+            same = _celldiff.compare(_notebook.parse(old or b""), new).same_place(cell.index)
+        except Refused:
+            same = False
+        if not same:
+            now_there = _listed([one.name for one in new.cells])
+            raise Refused(
+                f"An earlier call of this message has moved cells: {self.cell_id} may be another one than you meant. "
+                f"The cells are now: {now_there}. Call it again by its place among these.",
+                code="ambiguous",
+                lines=[cell.index + 1],
+            )
 
     def with_args(self, args: Mapping[str, Any]) -> NotebookEdit:
         """The operation with the text that a person put in."""
@@ -142,10 +169,6 @@ class NotebookEdit:
         )
         done = {"replace": "replaced", "insert": "inserted", "delete": "deleted"}[self.edit_mode]
         return f"The file {plain(before.path)} has been updated successfully. Cell {result.cell_id} was {done}.", result
-
-
-def _texts(notebook: _notebook.Notebook, first: int, last: int) -> list[tuple[str, str]]:
-    return [(cell.cell_type, cell.source) for cell in notebook.cells[first : last + 1]]
 
 
 def _listed(names: Sequence[str], most: int = 40) -> str:

@@ -22,11 +22,11 @@ from langchain_filestate._outcomes import (
     Ready,
     answer_of,
     answered,
-    cell_stands,
     event_of,
     outcome_of,
     refusal,
     since,
+    stands,
 )  # fmt: skip
 from langchain_filestate._plan import Before, text_before
 from langchain_filestate._planning import Edit, Operation, Write
@@ -196,8 +196,7 @@ class Editor:
             if stale and refused.code in {"no_match", "ambiguous", "cell_not_found", "overlap"}:
                 raise self._stale(call, before, known) from refused
             raise
-        fits = cell_stands(self, op, before, plan, known, stale=stale) if isinstance(op, NotebookEdit) else plan.unique
-        if stale and not fits:
+        if not stands(self, call, op, before, plan, known, stale=stale):
             raise self._stale(call, before, known)
         return plan
 
@@ -328,11 +327,11 @@ class Editor:
         hook = self.policy.after_write
         said = None
         try:
-            said = hook(Path(change.path)) if hook is not None else None
+            said = _outside.hook_said(hook(Path(change.path))) if hook is not None else None
         except call.reraise:
             raise
         except Exception as error:  # noqa: BLE001  a developer's hook may raise anything; the write stands
-            said = f"What runs after a write failed: {type(error).__name__}: {error}"[:1000]
+            said = _outside.hook_said(f"What runs after a write failed: {type(error).__name__}: {error}"[:1000])
         try:
             now = _disk.snapshot(target)
         except Refused as refused:  # a link, a directory, or what cannot be read any more: the write stands

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_filestate import _celldiff, _outside, _patch, _records, _text
 from langchain_filestate._call import Outcome
+from langchain_filestate._cellplan import NotebookEdit
 from langchain_filestate._plan import Facts, cells_in
 from langchain_filestate._records import Record, View
 from langchain_filestate.errors import Refused
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from langchain_filestate import _disk
     from langchain_filestate._call import Call, Memory, Shop
     from langchain_filestate._celldiff import CellDiff
-    from langchain_filestate._cellplan import NotebookEdit
     from langchain_filestate._history import Change, FileHistory
     from langchain_filestate._plan import Before, Plan
     from langchain_filestate._planning import Operation
@@ -73,12 +73,17 @@ def since(history: FileHistory, before: Before, known: Known) -> tuple[bytes | N
     return old, _outside.writer(history, before.path, before.digest, record) if before.digest is not None else None
 
 
-def cell_stands(at: Shop, op: NotebookEdit, before: Before, plan: Plan, known: Known, *, stale: bool) -> bool:
-    """Say whether the cell that is named is the one that the agent has seen; raises `Refused` if it has not."""
+def stands(at: Shop, call: Call, op: Operation, before: Before, plan: Plan, known: Known, *, stale: bool) -> bool:
+    """Say whether a change is still what the agent meant, in a file that changed; raises `Refused` for unseen cells."""
+    if not isinstance(op, NotebookEdit):
+        return plan.unique or not stale
     number = next((first for first, _ in plan.touched()), 0)
-    record = known.record
+    record, data = known.record, before.data or b""
+    given = _records.load(call.state.get(call.agent, {}).get(before.path))
+    if not stale and given is not None and given.digest != before.digest:
+        op.check_place(at.history.content(given.digest), data)
     if stale or (record is not None and record.digest != before.digest):
-        place = op.stands_in(since(at.history, before, known)[0], before.data or b"")
+        place = op.stands_in(since(at.history, before, known)[0], data)
         if place is None:
             return not stale  # a call of this very message has changed it
         number = number and place

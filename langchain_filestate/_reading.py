@@ -22,7 +22,7 @@ WHOLE_BYTES = 8 * 1024 * 1024
 """Files up to this size are read in one piece; larger ones are scanned, and only the window is held."""
 
 MEDIA_BYTES = 64 * 1024 * 1024
-"""The same for files with the name of a picture or a PDF: what they are is decided by their content all the same."""
+"""The same for pictures and PDFs; notebooks are read by cells up to the size that can be edited."""
 
 _MEDIA_NAMES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf")
 
@@ -94,7 +94,7 @@ def _show(call: Call, op: Read, location: Location, target: Target, at: Shop) ->
     size = _disk.size_of(target)
     if size is None:
         raise missing(workspace, location)
-    if size > (MEDIA_BYTES if location.path.lower().endswith(_MEDIA_NAMES) else WHOLE_BYTES):
+    if size > WHOLE_BYTES and not _held_whole(location.path, target, size, policy):
         view = _scan(op, target, policy)
     else:
         snapshot = _disk.snapshot(target)
@@ -111,7 +111,7 @@ def _show(call: Call, op: Read, location: Location, target: Target, at: Shop) ->
     first, last = window.first_line, window.last_line
     earlier = None
     if last and op.column == 1:
-        earlier = call.context.shown(location.path, profile.digest, first, last)
+        earlier = call.context.shown(location.path, profile.digest, first, last, window.text)
     unchanged = earlier is not None
     # The earlier result is booked anew: its record may have been lost on the way, as at a handoff between agents.
     fresh = tuple(View(a, b, earlier or call.evidence) for a, b in window.seen)
@@ -148,6 +148,33 @@ def _show(call: Call, op: Read, location: Location, target: Target, at: Shop) ->
         digest=profile.digest,
     )
     return Outcome(text, result, location.path, record)
+
+
+def _held_whole(path: str, target: Target, size: int, policy: Policy) -> bool:
+    """True for a large file that is not shown by lines."""
+    if _notebook.named(path):
+        return size <= policy.limits.max_file_bytes
+    if size > MEDIA_BYTES:
+        return False
+
+    def look(piece: bytes) -> None:
+        raise _Begins(piece[:32])
+
+    try:
+        with _disk.scan(target, look):
+            return False
+    except _Begins as begins:
+        return _media.kind_of(begins.head) is not None
+    except _disk.Changed:
+        return False
+
+
+class _Begins(Exception):  # noqa: N818  an answer inside this module
+    """The first bytes of a file; it is read no further."""
+
+    def __init__(self, head: bytes) -> None:
+        super().__init__()
+        self.head = head
 
 
 def _text_view(op: Read, data: bytes, policy: Policy) -> _View:
