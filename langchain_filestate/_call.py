@@ -27,8 +27,8 @@ class Context(Protocol):
         """Those of the message ids that the agent still has before it."""
         ...
 
-    def shown(self, path: str, digest: str, first: int, last: int) -> str | None:
-        """Id of a message in which one read of exactly this range of exactly these bytes stands; None without."""
+    def shown(self, path: str, digest: str, first: int, last: int, text: str) -> str | None:
+        """Id of a message in which one read of exactly this text, range and bytes stands; None without."""
         ...
 
     def media(self) -> tuple[int, int]:

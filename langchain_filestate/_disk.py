@@ -248,7 +248,7 @@ class _Memo:
             status = os.lstat(path)
         except (FileNotFoundError, NotADirectoryError):
             return ""
-        except OSError:
+        except (OSError, ValueError):  # or no path at all
             return None
         if known is None or known[0] != (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns):
             return None

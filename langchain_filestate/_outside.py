@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from langchain_filestate import _celldiff, _patch
+from langchain_filestate import _celldiff, _patch, _text
 from langchain_filestate._patch import LineEdit
 from langchain_filestate._records import covers
 from langchain_filestate.errors import Refused
@@ -57,6 +57,8 @@ def edits_of(patch: StructuredPatch) -> tuple[LineEdit, ...]:
     edits: list[LineEdit] = []
     for hunk in patch.hunks:
         at, first, old, new = hunk.source_start, 0, 0, 0
+        # A file that holds a byte order mark and nothing else has no lines.
+        empty = (hunk.target_start, hunk.target_length) == (1, 1) and hunk.lines[-2:-1] == ["+\ufeff"]
         if hunk.source_length == 0:
             at += 1  # a hunk without old lines names the line before it
         for line in [*hunk.lines, " "]:
@@ -73,7 +75,7 @@ def edits_of(patch: StructuredPatch) -> tuple[LineEdit, ...]:
                 old += 1
                 at += 1
             elif mark == "+":
-                new += 1
+                new += not empty
     return tuple(edits)
 
 
@@ -228,6 +230,13 @@ def _missing(known: Known) -> str:
 
 def _span(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
+
+
+def hook_said(said: object) -> str | None:
+    """What the model is told of what a developer's hook returned, in characters that every checkpointer can keep."""
+    if said is None or isinstance(said, str):
+        return said and _text.show(said).replace("\0", "\\0")
+    return f"What runs after a write returned {type(said).__name__} instead of text or None; it is left out."
 
 
 def edited_call(changed: Mapping[str, Any], *, by_user: bool) -> tuple[str, bool]:

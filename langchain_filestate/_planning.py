@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 _BOM = "\ufeff"
 
 
-def _create(path: str, content: str) -> Plan:
-    after = _text.encode(content, _text.UTF8)
+def _create(path: str, content: str, fmt: _text.Format = _text.UTF8) -> Plan:
+    after = fmt.bom + _text.encode(content.removeprefix(_BOM) if fmt.bom else content, fmt)
     patch = partial(_patch.patch_bytes, path, None, after)
-    return Plan(after, patch, None, line_count(after, _text.UTF8), cells_in(path, after))
+    return Plan(after, patch, None, line_count(after, fmt), cells_in(path, after))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Edit:
     def plan(self, before: Before, policy: Policy) -> Plan:
         """The plan on these bytes; raises `Refused` where the text does not match exactly and uniquely."""
         data, fmt = before.data, before.format
-        if not self.many and not self.edits[0][0] and not data:
+        if not self.many and not self.edits[0][0] and (data is None or data == fmt.bom):
             return self._fill(before)
         if data is None:
             raise Refused("File does not exist. Use write_file to create it.", code="not_found")
@@ -87,11 +87,12 @@ class Edit:
 
     def _fill(self, before: Before) -> Plan:
         """An empty `old_string` creates a file, or fills an empty one."""
-        plan = _create(before.path, self.edits[0][1])
+        new = self.edits[0][1]
+        plan = _create(before.path, new, before.format)
         if before.data is not None:
-            if not plan.after:
+            if not new:
                 raise Refused("No changes to make: the file is empty and so is new_string.", code="no_change")
-            plan = replace(plan, make_patch=partial(_patch.patch_bytes, before.path, b"", plan.after))
+            plan = replace(plan, make_patch=partial(_patch.patch_bytes, before.path, before.data, plan.after))
         return replace(plan, fields={"replacements": 0, "created": before.data is None})
 
     def with_args(self, args: Mapping[str, Any]) -> Edit:

@@ -94,8 +94,17 @@ def load(value: object) -> Record | None:
                 views.append(View(first, last, evidence))
             case _:
                 return None
-    origin = _ORIGINS.get(value.get("origin"))
+    name = value.get("origin")
+    origin = _ORIGINS.get(name) if isinstance(name, str) else None
     return None if origin is None else Record(digest, size, lines, tuple(views), seq, origin)
+
+
+def evidence_in(record: object) -> list[str]:
+    """The evidence that a record of the state names; of one in another version or shape, what is there to be found."""
+    views = record.get("views") if isinstance(record, dict) else None
+    if not isinstance(views, (list, tuple)):
+        return []
+    return [view[2] for view in views if isinstance(view, (list, tuple)) and [*map(type, view)][2:3] == [str]]
 
 
 def merge_records(left: object, right: object) -> State:

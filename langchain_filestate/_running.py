@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.config import get_config
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from langchain_filestate.errors import Refused
 from langchain_filestate.state import value_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
-
-    from pydantic import ValidationError
 
 # LangGraph has no public names for these: what a running node's configuration holds.
 READ = "__pregel_read"
@@ -70,14 +68,20 @@ def spot(state: Any, call_id: str | None, tool: str, arguments: Mapping[str, Any
         arguments: Its arguments, to tell calls with one id apart.
         tools: Names of the tools whose `file_path` matters.
     """
+    first = None
     messages = value_of(state, "messages")
     if isinstance(messages, list):
-        return _among("messages", messages, call_id, tool, arguments, tools)
+        first = _among("messages", messages, call_id, tool, arguments, tools)
+        if first.given is not None:
+            return first
     for key in state if isinstance(state, dict) else vars(state):
         value = value_of(state, key)
-        if isinstance(value, list) and value and isinstance(value[-1], BaseMessage):
-            return _among(key, value, call_id, tool, arguments, tools)
-    return Spot()
+        if key != "messages" and isinstance(value, list) and value and isinstance(value[-1], BaseMessage):
+            found = _among(key, value, call_id, tool, arguments, tools)
+            if found.given is not None:
+                return found
+            first = first or found
+    return first or Spot()
 
 
 def _among(
@@ -130,6 +134,11 @@ def _equal(given: Any, value: Any) -> bool:
         return isinstance(given, list) and len(given) == len(value) and all(map(_equal, given, value))
     if isinstance(value, BaseModel):
         return isinstance(given, dict) and all(_equal(each, getattr(value, name, each)) for name, each in given.items())
+    if isinstance(value, int) and isinstance(given, str):  # "true", "3": some models write them so
+        try:
+            given = TypeAdapter(type(value)).validate_python(given)
+        except ValidationError:
+            return False
     return bool(given == value)
 
 

@@ -106,7 +106,8 @@ def line_edits(before: bytes, splices: Iterable[Splice], fmt: Format) -> tuple[L
     edits: list[LineEdit] = []
     moved = 0
     for group in groups(before, splices, fmt):
-        count = _count_lines(group.new, fmt)
+        # A byte order mark alone is no line: the file is empty.
+        count = 0 if fmt.bom and group.new == fmt.bom else _count_lines(group.new, fmt)
         lines = {new for new, _ in group.kept}
         kept = tuple((group.line + moved + new, group.line + old) for new, old in group.kept)
         edits.append(LineEdit(group.line, group.old_count, count, 0 in lines, count - 1 in lines, kept))

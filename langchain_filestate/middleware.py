@@ -25,6 +25,7 @@ from langchain_core.runnables import run_in_executor
 from langgraph.types import Command
 
 from langchain_filestate import _deepagents, watch
+from langchain_filestate._records import evidence_in
 from langchain_filestate.state import CHANNEL, LEFT_OUT, FileState, channel_of, mark
 from langchain_filestate.tools import FileToolkit
 
@@ -216,7 +217,7 @@ class FileStateMiddleware(FileToolsMiddleware):
 def _evidence(state: Any) -> Iterator[str]:
     """Evidence of all records."""
     records = (record for records in (channel_of(state) or {}).values() for record in records.values())
-    return (view[2] for record in records for view in record.get("views", ()))
+    return (name for record in records for name in evidence_in(record))
 
 
 def _handed_on(result: ToolMessage | Command[Any], request: ToolCallRequest) -> ToolMessage | Command[Any]:

@@ -30,6 +30,11 @@ _sums: dict[str, int] = {}
 """For a mark's checksum, the hash of what it was last found to be right for; a string computes its own only once."""
 
 
+def _fields(message: Any) -> Mapping[str, Any]:
+    """What a message holds: asking a model for attributes that it lacks is slow. Nothing for other shapes."""
+    return getattr(message, "__dict__", {})
+
+
 def _remember(memo: dict[str, int], key: str, value: int) -> None:
     if len(memo) >= _MEMO:
         memo.clear()
@@ -67,14 +72,14 @@ class Messages:
         want, found = set(evidence) - self._left_out, set()
         for name in tuple(want):  # where it was last time
             at = _places.get(name, len(messages))
-            if at < len(messages) and messages[at].id == name:
+            if at < len(messages) and getattr(messages[at], "id", None) == name:
                 want.discard(name)
                 if _stands(messages, at):
                     found.add(name)
         for at in range(len(messages) - 1, -1, -1):
             if not want:
                 break
-            name = messages[at].id
+            name = getattr(messages[at], "id", "")  # a state may hold messages in other shapes, as they were given
             if name in want:
                 want.discard(name)
                 _remember(_places, name, at)
@@ -82,12 +87,15 @@ class Messages:
                     found.add(name)
         return found
 
-    def shown(self, path: str, digest: str, first: int, last: int) -> str | None:
-        """Id of a message in which one read of exactly this range of exactly these bytes stands; None without."""
+    def shown(self, path: str, digest: str, first: int, last: int, text: str) -> str | None:
+        """Id of a message in which one read of exactly this range of exactly these bytes stands; None without.
+
+        Its text tells that it was not cut where this one is not: another toolkit may have had other limits.
+        """
         messages = self._messages or ()
         for at in range(len(messages) - 1, -1, -1):
             message = messages[at]
-            artifact = vars(message).get("artifact")  # a model's missing attributes are slow to ask for
+            artifact = _fields(message).get("artifact")
             if (
                 isinstance(artifact, dict)
                 and artifact.get("kind") == "read"
@@ -98,6 +106,7 @@ class Messages:
                 and message.id is not None
                 and message.id not in self._left_out
                 and not mark_in(message).get("column")
+                and text in message.text
                 and _stands(messages, at)
             ):
                 return str(message.id)
@@ -108,7 +117,7 @@ class Messages:
         found = [
             block
             for message in self._messages or ()
-            if isinstance(message.content, list)
+            if isinstance(getattr(message, "content", None), list)
             for block in message.content
             if isinstance(block, dict) and block.get("type") in _MEDIA
         ]
@@ -199,7 +208,7 @@ def _call_stands(messages: Sequence[Any], at: int, given: str) -> bool:
     """True if the call that a message answers still has the arguments that it had."""
     name = messages[at].tool_call_id
     for before in range(at - 1, -1, -1):
-        calls = [call["args"] for call in vars(messages[before]).get("tool_calls", ()) if call["id"] == name]
+        calls = [call["args"] for call in _fields(messages[before]).get("tool_calls", ()) if call["id"] == name]
         if calls:
             known = _sums.get(given)
             return any((known and known == _hash(args)) or _sum_of_args(args) == given for args in calls)

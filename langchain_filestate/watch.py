@@ -107,11 +107,11 @@ def _suspects(channel: State, agent: str, messages: Sequence[Any] | None) -> lis
         if path not in mine
     ]
     if others:
-        there = {message.id for message in messages or ()}
+        there = {getattr(message, "id", None) for message in messages or ()}
         suspects += [
             path
             for path, record in others
-            if any(view[2] in there for view in record.get("views", ())) and known_digest(path) != record.get("digest")
+            if not there.isdisjoint(_records.evidence_in(record)) and known_digest(path) != record.get("digest")
         ]
     return list(dict.fromkeys(suspects))
 
