@@ -34,8 +34,8 @@ from __future__ import annotations
 
 import errno
 import logging
+import math
 import os
-import stat
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
@@ -45,6 +45,7 @@ from langchain_filestate._fd import (
     LEASE_WAIT,
     Changed,
     Stamp,
+    check_writable,
     copy_bytes,
     failure,
     holds,
@@ -66,6 +67,8 @@ _CONTENDED_S: Final = 2.0
 _MAX_CONTENDED: Final = 256
 _contended: dict[str, float] = {}
 """When a commit to a path last found other bytes there (monotonic seconds). Only a hint how to go about the next."""
+_kept_open: dict[str, float] = {}
+"""When the file at a path last was open for writing all the time, as a log is. Only a hint, too."""
 
 _log = logging.getLogger("langchain_filestate.commit")
 
@@ -108,7 +111,7 @@ def commit(
         raise Changed
     fd, status = opened
     try:
-        _check_writable(target, status)
+        check_writable(target, status)
         why, wait = "it has other names (hard links)", LEASE_WAIT
         if status.st_nlink == 1:
             try:
@@ -117,7 +120,7 @@ def commit(
                 why, wait = str(reason), 0.0 if isinstance(reason, _OpenElsewhere) else LEASE_WAIT
     finally:
         os.close(fd)
-    stamp = write_in_place(target, new, expected, mode=mode, wait=wait)
+    stamp = write_in_place(target, new, expected, known=known, mode=mode, wait=wait)
     _log.debug("%s: in place, because %s", target.path, why)
     return stamp
 
@@ -134,7 +137,7 @@ def remove(target: Target, expected: str) -> None:
         raise Changed
     fd, status = opened
     try:
-        _check_writable(target, status)
+        check_writable(target, status)
         with Temp(target, 0o600) as temp:
             _take_away(temp, _Old(fd, status, expected, None))
     except NotBeside as reason:
@@ -206,28 +209,6 @@ class _Old:
         return self.unchanged()
 
 
-def _check_writable(target: Target, status: os.stat_result) -> None:
-    """Refuse a file that may not be written; replacing it would need no permission on the file itself."""
-    mode = stat.S_IMODE(status.st_mode)
-    hint = "Change its permissions first if it really is to be changed."
-    if not mode & 0o222:
-        text = f"Refusing to change {target.path}: it is read-only (mode {mode:04o}). {hint}"
-        raise Refused(text, code="read_only")
-    effective = os.access in os.supports_effective_ids
-    if os.access(target.name, os.W_OK, dir_fd=target.dir_fd, effective_ids=effective, follow_symlinks=False):
-        return
-    try:  # the kernel's own reason
-        os.close(os.open(target.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=target.dir_fd))
-    except FileNotFoundError:
-        raise Changed from None
-    except OSError as error:
-        if error.errno == errno.EACCES:
-            text = f"Refusing to change {target.path}: this user may not write it (mode {mode:04o}). {hint}"
-            raise Refused(text, code="read_only") from None
-        if error.errno not in {errno.EWOULDBLOCK, errno.ETXTBSY, errno.ELOOP}:
-            raise failure(error, target.path, "write") from None
-
-
 def _create(target: Target, new: bytes, mode: int | None) -> Stamp:
     try:
         with suppress(FileNotFoundError):
@@ -256,6 +237,9 @@ def _replace(target: Target, new: bytes, old: _Old, mode: int | None) -> Stamp:
         NotBeside: That cannot be done here; nothing has happened.
     """
     hurry = _hurry(target.path)
+    if _recent(_kept_open, target.path):  # waiting again would only see the next lines of a log come in
+        _refuse_open(target, old, 0.0)
+        old.drop()
     try:
         with Temp(target, 0o600) as temp:
             if temp.waited or hurry:  # no use in making ready what is out of date
@@ -266,9 +250,7 @@ def _replace(target: Target, new: bytes, old: _Old, mode: int | None) -> Stamp:
             (_syscalls.push_data if hurry else os.fsync)(temp.fd)
             guarded = False
             try:
-                old.take(LEASE_WAIT)
-                if old.lease == "in_use":
-                    raise _OpenElsewhere("another program has it open for writing")
+                _refuse_open(target, old, LEASE_WAIT)
                 guarded = lease(temp.fd, "write", TEMP_WAIT) == "held"
                 old.check(target)
                 _swap(temp, old, hurry=hurry)
@@ -278,9 +260,7 @@ def _replace(target: Target, new: bytes, old: _Old, mode: int | None) -> Stamp:
                 if guarded:
                     _syscalls.drop_lease(temp.fd)
     except Changed:
-        _contended[target.path] = time.monotonic()
-        if len(_contended) > _MAX_CONTENDED:
-            _contended.clear()
+        _note(_contended, target.path)
         raise
     except FileNotFoundError:  # the name is gone, or the whole directory
         raise Changed from None
@@ -288,9 +268,25 @@ def _replace(target: Target, new: bytes, old: _Old, mode: int | None) -> Stamp:
         raise failure(error, target.path, "write") from None
 
 
+def _refuse_open(target: Target, old: _Old, wait: float) -> None:
+    old.take(wait)
+    if old.lease == "in_use":
+        _note(_kept_open, target.path)
+        raise _OpenElsewhere("another program has it open for writing")
+
+
 def _hurry(path: str) -> bool:
-    last = _contended.get(path)
-    return last is not None and time.monotonic() - last < _CONTENDED_S
+    return _recent(_contended, path)
+
+
+def _recent(when: dict[str, float], path: str) -> bool:
+    return time.monotonic() - when.get(path, -math.inf) < _CONTENDED_S
+
+
+def _note(when: dict[str, float], path: str) -> None:
+    when[path] = time.monotonic()
+    if len(when) > _MAX_CONTENDED:
+        when.clear()
 
 
 def _swap(temp: Temp, old: _Old, *, hurry: bool) -> None:

@@ -128,6 +128,28 @@ def check_regular(status: os.stat_result, path: str) -> None:
     raise Refused(f"{path} is {kind}, not a regular file. Only regular files can be used.", code="not_a_file")
 
 
+def check_writable(target: Target, status: os.stat_result) -> None:
+    """Refuse a file that may not be written; replacing it would need no permission on the file itself."""
+    mode = stat.S_IMODE(status.st_mode)
+    hint = "Change its permissions first if it really is to be changed."
+    if not mode & 0o222:
+        text = f"Refusing to change {target.path}: it is read-only (mode {mode:04o}). {hint}"
+        raise Refused(text, code="read_only")
+    effective = os.access in os.supports_effective_ids
+    if os.access(target.name, os.W_OK, dir_fd=target.dir_fd, effective_ids=effective, follow_symlinks=False):
+        return
+    try:  # the kernel's own reason
+        os.close(os.open(target.name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=target.dir_fd))
+    except FileNotFoundError:
+        raise Changed from None
+    except OSError as error:
+        if error.errno == errno.EACCES:
+            text = f"Refusing to change {target.path}: this user may not write it (mode {mode:04o}). {hint}"
+            raise Refused(text, code="read_only") from None
+        if error.errno not in {errno.EWOULDBLOCK, errno.ETXTBSY, errno.ELOOP}:
+            raise failure(error, target.path, "write") from None
+
+
 def open_regular(target: Target, flags: int, name: str | None = None) -> tuple[int, os.stat_result] | None:
     """Open a regular file of the target's directory, without following a link and without blocking.
 
