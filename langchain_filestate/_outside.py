@@ -161,7 +161,7 @@ def also_changed(call: Call, before: Before, old: bytes | None, who: Change | No
     places = _places(patch)
     shown = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in places[:10])
     more = f" and {len(places) - 10} more places" if len(places) > 10 else ""  # noqa: PLR2004  as many as listed
-    return f"{said}, at line {shown}{more} before this edit. Read those lines again if they matter."
+    return f"{said}, at {_lines_word(shown)} {shown}{more} before this edit. Read those lines again if they matter."
 
 
 def _places(patch: StructuredPatch) -> list[tuple[int, int]]:
@@ -179,14 +179,14 @@ def check_overwrite(known: Known) -> None:
     record = known.record
     if record is None or known.shows_all():
         return
-    if not known.views or covers(record.views, 1, record.lines):
+    if (record.views and not known.views) or covers(record.views, 1, record.lines):
         raise Refused(
             "The text of this file is no longer in your context. Read it again before overwriting it.",
             code="not_in_context",
         )
     missing = _missing(known)
     raise Refused(
-        f"Only part of this file has been read; you have not seen line {missing}. "
+        f"Only part of this file has been read; you have not seen {_lines_word(missing)} {missing}. "
         "Read those lines before overwriting the file, or use edit_file.",
         code="partially_read",
     )
@@ -226,6 +226,10 @@ def _missing(known: Known) -> str:
     if need <= lines:
         gaps.append(_span(need, lines))
     return ", ".join(gaps[:5]) + (" and more" if len(gaps) > 5 else "")  # noqa: PLR2004  as many as listed
+
+
+def _lines_word(named: str) -> str:
+    return "line" if named.isdecimal() else "lines"
 
 
 def _span(first: int, last: int) -> str:

@@ -187,3 +187,13 @@ def test_a_read_that_other_limits_had_cut_is_not_said_to_be_unchanged(tmp_path: 
         True,
     )
     assert code(session.one(write("a.txt", "other\n"))) is None
+
+
+@kinds
+def test_a_line_too_long_to_be_shown_whole_was_not_seen_and_not_lost(tmp_path: Path, kind: str) -> None:
+    (tmp_path / "a.txt").write_text(f"{'y' * 500}\n")
+    session = KINDS[kind](tmp_path, limits=Limits(max_chars=100))
+    session.one(read("a.txt"))
+    refused = session.one(write("a.txt", "other\n"))
+    assert code(refused) == "partially_read"
+    assert "not seen line 1" in str(refused.content)
