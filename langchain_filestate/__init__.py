@@ -6,13 +6,13 @@ middleware needs the `agents` extra (langchain) and is loaded when it is asked f
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from langchain_filestate._history import Change, FileHistory
 from langchain_filestate._patch import PatchHunk, StructuredPatch
 from langchain_filestate._policy import Limits, PlannedChange
 from langchain_filestate._records import merge_records
-from langchain_filestate._rewind import RewindEntry, RewindPlan, RewindReport
 from langchain_filestate.errors import Refused, WiringError
 from langchain_filestate.results import (
     EditResult,
@@ -35,6 +35,7 @@ from langchain_filestate.tools import (
 from langchain_filestate.watch import changed_files, shell_reads
 
 if TYPE_CHECKING:
+    from langchain_filestate._rewind import RewindEntry, RewindPlan, RewindReport
     from langchain_filestate.middleware import FileStateMiddleware, FileToolsMiddleware
 
 __all__ = [
@@ -70,14 +71,18 @@ __all__ = [
     "shell_reads",
 ]
 
-_LAZY = {"FileStateMiddleware", "FileToolsMiddleware"}
+_LAZY = {
+    "FileStateMiddleware": "middleware",  # langchain is an extra, and slow to import
+    "FileToolsMiddleware": "middleware",
+    "RewindEntry": "_rewind",
+    "RewindPlan": "_rewind",
+    "RewindReport": "_rewind",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        from langchain_filestate import middleware  # noqa: PLC0415  langchain is an extra, and slow to import
-
-        return getattr(middleware, name)
+        return getattr(import_module(f"langchain_filestate.{_LAZY[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_filestate._changes import Change, by_seq, change_id, next_seq, standing, trace
 from langchain_filestate._shelves import Images, MemoryShelf, Pruned
-from langchain_filestate._store_shelf import StoreShelf
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -50,6 +49,12 @@ def _process_shelf() -> MemoryShelf:
     return MemoryShelf()
 
 
+def _store_shelf(store: BaseStore) -> Shelf:
+    from langchain_filestate._store_shelf import StoreShelf  # noqa: PLC0415  most processes have no store
+
+    return StoreShelf(store)
+
+
 @cache
 def process_history() -> FileHistory:
     """The history of this process, in memory: what a toolkit uses that is given none."""
@@ -69,7 +74,7 @@ class FileHistory:
 
     def __init__(self, store: BaseStore | None = None, *, max_bytes: int = MAX_IMAGE_BYTES) -> None:
         self.max_bytes = max_bytes
-        self._shelf: Shelf = _process_shelf() if store is None else StoreShelf(store)
+        self._shelf: Shelf = _process_shelf() if store is None else _store_shelf(store)
         self._read = Images(REMEMBERED_BYTES)
         self._calls: OrderedDict[str, Change | None] = OrderedDict()
         self._older: OrderedDict[tuple[str, int], Change] = OrderedDict()

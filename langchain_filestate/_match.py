@@ -24,7 +24,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from langchain_filestate import _search, _text
-from langchain_filestate._nearmiss import near_miss
 from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
@@ -156,6 +155,13 @@ def apply(data: bytes, splices: Iterable[Splice]) -> bytes:
         at = splice.end
     parts.append(rest[at:])
     return b"".join(parts)
+
+
+def near_miss(data: bytes, fmt: Format, old: str, new: str) -> tuple[str, tuple[int, ...]]:
+    """Say why `old` is not in the file: see `_nearmiss`."""
+    from langchain_filestate import _nearmiss  # noqa: PLC0415  slow to import, and only for what fails
+
+    return _nearmiss.near_miss(data, fmt, old, new)
 
 
 # ---- deciding -------------------------------------------------------------------------------------------------------

@@ -19,9 +19,7 @@ Google publish; EXIF 2.32 for the orientation.
 
 from __future__ import annotations
 
-from langchain_filestate._media_base import NAMES, Kind, Media, describe, kind_of
-from langchain_filestate._media_image import show_image
-from langchain_filestate._media_pdf import page_span, show_pdf
+from langchain_filestate._media_base import NAMES, Kind, Media, describe, kind_of, page_span
 from langchain_filestate.errors import Refused
 
 __all__ = ["Kind", "Media", "blocks", "describe", "kind_of", "page_span"]
@@ -73,8 +71,12 @@ def blocks(
         raise Refused(f"The file is not a {NAMES[kind]}: its content is a {describe(data)}.", code="binary")
     if kind == "pdf":
         limit = MAX_PDF_BYTES if max_bytes is None else max_bytes
+        from langchain_filestate._media_pdf import show_pdf  # noqa: PLC0415  few files are one
+
         return show_pdf(
             data, pages=pages, column=column, as_file=as_file, max_bytes=limit, max_chars=max_chars, name=name
         )
+    from langchain_filestate._media_image import show_image  # noqa: PLC0415  few files are one
+
     limit = MAX_IMAGE_BYTES if max_bytes is None else max_bytes
     return show_image(data, kind, max_pixels=max_pixels, max_bytes=limit, max_side=max_side)

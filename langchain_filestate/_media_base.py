@@ -47,11 +47,13 @@ class Media:
             ids, so that the same file gives the same blocks. Empty for a PDF that is given as text.
         notes: What is not in it, or not as in the file: scaled down, first frame only, where to go on.
         text: One line about a picture or a file block; the text of a PDF's pages.
+        pages: Of a PDF the first and the last page that are shown, and how many there are; None for a picture.
     """
 
     blocks: tuple[dict[str, Any], ...]
     notes: tuple[str, ...] = ()
     text: str | None = None
+    pages: tuple[int, int, int] | None = None
 
 
 def kind_of(data: bytes) -> Kind | None:
@@ -215,3 +217,19 @@ def decoding() -> Iterator[list[str]]:
             logger.setLevel(level)
             logger.propagate = propagate
             logger.handlers = handlers
+
+
+def page_span(offset: int, limit: int | None) -> tuple[int, int]:
+    """Say which pages an offset and a limit in the manner of `read_file` mean.
+
+    Args:
+        offset: First page, from 1; 0 is taken as 1, negative counts from the end.
+        limit: Number of pages; None for all that follow.
+
+    Returns:
+        First and last page for `blocks`; -1 is the last page of the document.
+    """
+    if limit is None:
+        return offset, -1
+    last = max(offset, 1) + limit - 1 if offset >= 0 else min(offset + limit - 1, -1)
+    return offset, last

@@ -27,8 +27,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt
-from unidiff.constants import DEV_NULL, LINE_TYPE_NO_NEWLINE, LINE_VALUE_NO_NEWLINE
-from unidiff.patch import Hunk, Line, PatchedFile
 
 from langchain_filestate._diff import Budget
 from langchain_filestate._spans import Block, LineEdit, compare, difference, groups, hunks, line_edits
@@ -37,6 +35,8 @@ from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from unidiff.patch import PatchedFile
 
     from langchain_filestate._match import Splice
 
@@ -62,7 +62,8 @@ _ESCAPES = {
 }
 _EMPTY = "e69de29"
 """Git's name for empty content."""
-MARKER = LINE_TYPE_NO_NEWLINE + LINE_VALUE_NO_NEWLINE
+MARKER = "\\ No newline at end of file"
+DEV_NULL = "/dev/null"
 
 
 class PatchHunk(BaseModel):
@@ -114,6 +115,8 @@ class StructuredPatch(BaseModel):
 
     def to_unidiff(self) -> PatchedFile:
         """The same as objects of `unidiff`, built and not parsed: names may hold any character."""
+        from unidiff.patch import Hunk, Line, PatchedFile  # noqa: PLC0415  not every edit needs it
+
         binary = not self.hunks and not self.exact
         file = PatchedFile(source=self.source, target=self.target, is_binary_file=binary)
         at = 2  # lines of text so far; unidiff numbers them
@@ -126,7 +129,7 @@ class StructuredPatch(BaseModel):
                 kind = entry[0]
                 here, there = kind in {" ", "-"}, kind in {" ", "+"}
                 # the parser numbers no marker that ends a hunk
-                number = None if kind == LINE_TYPE_NO_NEWLINE and not left else at
+                number = None if kind == MARKER[0] and not left else at
                 part.append(Line(entry[1:] + "\n", kind, old if here else None, new if there else None, number))
                 old, new = old + here, new + there
             file.append(part)

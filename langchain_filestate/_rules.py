@@ -17,12 +17,12 @@ import unicodedata
 import warnings
 from typing import TYPE_CHECKING
 
-from pathspec import GitIgnoreSpec
-
 from langchain_filestate.errors import WiringError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from pathspec import GitIgnoreSpec
 
 _SHOWN = 240
 """Characters of a path that a message repeats at most: a text, not an echo."""
@@ -120,6 +120,8 @@ class Rules:
 
 
 def _compile(rules: Sequence[str]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415  most workspaces have no rules
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # "[[" is an ordinary class in gitignore
         return GitIgnoreSpec.from_lines(rules, backend="simple")
