@@ -40,6 +40,7 @@ __all__ = [
     "digest_of",
     "known_digest",
     "lock",
+    "looks_same",
     "remove",
     "remove_made",
     "scan",
@@ -208,6 +209,24 @@ def stamp(target: Target) -> Stamp | None:
         raise failure(error, target.path, "read") from None
     check_regular(status, target.path)
     return stamp_of(status)
+
+
+def looks_same(target: Target, seen: Stamp | None) -> bool:
+    """Whether a file looks as it did, without opening it: good for giving up early, never for a write.
+
+    A change of attributes alone (mode, links) does not count: what runs before a write may make one each time.
+
+    Args:
+        target: The file.
+        seen: Its stamp then; None if there was no file.
+
+    Raises:
+        Refused: As `stamp`.
+    """
+    now = stamp(target)
+    if now is None or seen is None:
+        return now is seen
+    return (now.ino, now.size, now.mtime_ns) == (seen.ino, seen.size, seen.mtime_ns)
 
 
 def size_of(target: Target) -> int | None:

@@ -269,7 +269,7 @@ class Editor:
                 _disk.lock(location.path),
                 self.workspace.open(location, make_parents=before.data is None) as target,
             ):
-                if _disk.stamp(target) != ready.stamp:
+                if not _disk.looks_same(target, ready.stamp):
                     return None
                 seq = ready.memory.next_seq()
                 change = self._change_of(call, ready, after, seq, target.made)

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from langchain_filestate import _commit, _fd, _inplace, _syscalls, _temp
+from langchain_filestate import FileToolkit, _commit, _fd, _inplace, _syscalls, _temp
 from langchain_filestate._disk import Changed, commit, digest
 from tests.targets import target
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from langchain_filestate import PlannedChange
 
 OLD, NEW, NEXT = b"old\n" * 50, b"new\r\n" * 40, b"next\n"
 leases = pytest.mark.skipif(not _syscalls.LEASES, reason="leases are Linux's")
@@ -105,3 +107,20 @@ def test_what_is_appended_while_a_file_is_written_in_place_stays_behind_it(
         commit(aim, new, digest(OLD))
     expected = b"theirs 1\n" * bool(told) + b"theirs 2\n" * (len(told) - 1)
     assert path.read_bytes() == other.read_bytes() == new + expected
+
+
+def test_a_hook_may_change_attributes_before_each_write(tmp_path: Path) -> None:
+    path = tmp_path / "file.txt"
+    path.write_bytes(OLD)
+    path.chmod(0o444)
+    planned: list[PlannedChange] = []
+
+    def check_out(change: PlannedChange) -> None:
+        planned.append(change)
+        path.chmod(0o644)  # as `p4 edit` would; each time, whatever it was
+
+    tools = {t.name: t for t in FileToolkit(tmp_path, before_write=check_out, require_read="never").get_tools()}
+    tools["write_file"].invoke({"file_path": "file.txt", "content": "new\n"})
+    assert path.read_bytes() == b"new\n"
+    assert len(planned) == 1
+    assert path.stat().st_mode & 0o777 == 0o644
