@@ -85,7 +85,7 @@ def read(call: Call, op: Read, location: Location, at: Shop) -> Outcome:
 
 def missing(workspace: Workspace, location: Location, then: str = "") -> Refused:
     """The refusal of a call on a file that does not exist, with what may have been meant."""
-    hint = workspace.suggest(location)
+    hint = workspace.suggest(location) or ("" if then else "Check the path, or list the directory.")
     return Refused(f"File does not exist: {plain(location.path)}.{hint and ' '}{hint}{then}", code="not_found")
 
 

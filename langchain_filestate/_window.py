@@ -99,7 +99,7 @@ def window(
     if not total and first == 1 and column == 1:
         return Window("", ("The file is empty.",), 0, 0, (), complete=True)
     if first > total:
-        message = f"offset={offset} is past the end of the file, which has {total} line(s)."
+        message = f"offset={offset} is past the end of the file, which has {total} line(s). Give a smaller offset."
         raise Refused(message, code="out_of_range")
     last = min(total, first + min(max_lines, limit or max_lines) - 1)
     view = _View(read, profile, first, column, last, max_chars)
@@ -166,7 +166,10 @@ class _View:
             if skip < len(text):
                 return at + (skip if used == len(text) else len(reencode(text[:skip], fmt)))
             at, skip = at + used, skip - len(text)
-        message = f"column={column} is past the end of line {line}, which has {column - 1 - skip} character(s)."
+        message = (
+            f"column={column} is past the end of line {line}, which has {column - 1 - skip} character(s). "
+            "Give a smaller column."
+        )
         raise Refused(message, code="out_of_range", lines=(line,))
 
     def fill(self, cap: int, later: int) -> None:

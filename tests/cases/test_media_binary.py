@@ -12,11 +12,11 @@ from typing import Any
 
 import pypdf
 import pytest
-from langchain_core.messages import ToolMessage
+from langchain_core.messages import HumanMessage, ToolMessage
 from PIL import Image
 
 from tests.cases.steps import Desk, Make, code, edit, read
-from tests.scripted import tool_messages
+from tests.scripted import graph_session, tool_messages
 
 
 def picture(form: str = "PNG", size: tuple[int, int] = (40, 30), mode: str = "RGB", **options: Any) -> bytes:
@@ -130,42 +130,54 @@ def test_me_01_9600_by_7700_is_more_than_is_decoded(desk: Callable[..., Desk]) -
     assert "9600" in words(message).replace(",", "")
 
 
-def test_me_01_a_conversation_takes_only_so_many(session: Make, tmp_path: Path) -> None:
+def media(messages: list[Any]) -> int:
+    return sum(len(blocks(message)) for message in messages)
+
+
+def test_me_01_no_request_holds_more_than_providers_take(session: Make, tmp_path: Path) -> None:
     for n in range(98):
         (tmp_path / f"{n}.png").write_bytes(picture(size=(8, 8)))
     (tmp_path / "f").write_text("one\n")
     s = session()
     out = s.say(
-        [read(f"{n}.png") for n in range(40)], [read(f"{n}.png") for n in range(40, 98)], [read("97.png"), read("f")]
+        [read(f"{n}.png") for n in range(40)],
+        [read(f"{n}.png") for n in range(40, 98)],
+        [read("97.png"), read("f")],
+        edit("f", "one", "two"),
     )
-    shown = [bool(blocks(m)) for m in out]
-    assert sum(shown) == 90
-    assert all(shown[:90])
-    assert all(code(m) == "too_large" for m in out[90:99])
-    assert "pictures" in words(out[-2])
-    assert out[-1].status == "success"  # text goes on
-    # An old one that is replaced by a note makes room for a new one.
-    old = next(m for m in tool_messages(s.state()) if blocks(m))
-    s.graph.update_state(s.config, {"messages": [old.model_copy(update={"content": "[left out]"})]}, as_node="tools")
-    again, edited = s.say(read("97.png"), edit("f", "one", "two"))
-    assert blocks(again)
-    assert edited.status == "success"
+    assert all(media(request) <= 90 for request in s.model.requests)
+    assert max(media(request) for request in s.model.requests) >= 40
+    for message in out[:99]:  # what is not shown says so
+        assert blocks(message) or code(message) == "too_large" or "ead" in words(message)
+    assert [m.status for m in out[99:]] == ["success", "success"]  # text goes on
 
 
-def test_me_01_and_only_so_many_bytes(session: Make, tmp_path: Path) -> None:
-    noise = Image.frombytes(
-        "RGB", (1000, 1000), b"".join(bytes([n * n % 251, n % 241, n % 239]) for n in range(1_000_000))
-    )
-    target = io.BytesIO()
-    noise.save(target, "PNG")
-    for n in range(12):
-        (tmp_path / f"{n}.png").write_bytes(target.getvalue() + b"")
-    s = session()
-    out = s.say(*(read(f"{n}.png") for n in range(12)))
-    total = sum(len(block["base64"]) for m in out for block in blocks(m))
-    assert total <= 18_000_000
-    if len(target.getvalue()) * 16 > 18_000_000:
-        assert code(out[-1]) == "too_large"
+def test_me_01_too_many_are_refused_and_a_note_in_place_of_one_makes_room(tmp_path: Path) -> None:
+    """In a graph of one's own, where nobody gives way."""
+    for n in range(95):
+        (tmp_path / f"{n}.png").write_bytes(picture(size=(8, 8)))
+    s = graph_session(tmp_path)
+    out = s.say([read(f"{n}.png") for n in range(95)])
+    assert [code(m) for m in out] == [None] * 90 + ["too_large"] * 5
+    assert code(s.one(read("94.png"))) == "too_large"
+    s.graph.update_state(s.config, {"messages": [out[0].model_copy(update={"content": "[left out]"})]}, as_node="tools")
+    assert blocks(s.one(read("94.png")))
+
+
+def test_me_01_and_only_so_many_bytes(tmp_path: Path) -> None:
+    """Also those that somebody else put there, in whatever shape a provider has for them."""
+    (tmp_path / "x.png").write_bytes(PNG)
+    url = "data:image/png;base64," + "A" * 6_000_000
+    there: list[Any] = [
+        {"type": "image_url", "image_url": {"url": url}},
+        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A" * 6_000_000}},
+        {"type": "image", "base64": "A" * 6_000_000, "mime_type": "image/png"},
+    ]
+    s = graph_session(tmp_path)
+    s.graph.update_state(s.config, {"messages": [HumanMessage(there, id="large")]}, as_node="__start__")
+    assert code(s.one(read("x.png"))) == "too_large"
+    s.graph.update_state(s.config, {"messages": [HumanMessage(there[:1], id="large")]}, as_node="tools")
+    assert blocks(s.one(read("x.png")))
 
 
 def test_me_01_a_picture_by_a_name_that_looks_the_same(desk: Callable[..., Desk]) -> None:

@@ -24,7 +24,7 @@ from langgraph.types import Command
 
 from langchain_filestate import FileHistory
 from tests.cases.steps import Desk, Make, code, edit, many, read, write
-from tests.scripted import Session, agent_session, call, graph_session, tool_messages
+from tests.scripted import KINDS, Session, agent_session, call, graph_session, tool_messages
 
 UNCHANGED = "File unchanged since last read."
 
@@ -84,32 +84,35 @@ import json, sys
 from pathlib import Path
 from langgraph.checkpoint.sqlite import SqliteSaver
 from tests.scripted import KINDS, code, edit, write
-root, kind = Path(sys.argv[1]), sys.argv[2]
+root, out = Path(sys.argv[1]), {}
 with SqliteSaver.from_conn_string(str(root / "db.sqlite")) as saver:
-    s = KINDS[kind](root, checkpointer=saver)
-    out = s.say(edit("same", "one", "two"), edit("other", "one", "two"), write("same", "three\\n"), write("other", "x"))
-    print(json.dumps([[code(m), m.artifact] for m in out]))
+    for kind, make in KINDS.items():
+        s = make(root / kind, checkpointer=saver, thread=kind)
+        said = s.say(edit("same", "one", "two"), edit("other", "one", "two"), write("same", "three\\n"), write("other", "x"))
+        out[kind] = [[code(m), m.artifact] for m in said]
+print(json.dumps(out))
 """
 
 
-@pytest.mark.parametrize("kind", ["agent", "graph"])
-def test_rs_03_a_resumed_session_has_not_forgotten(tmp_path: Path, kind: str) -> None:
-    kinds = {"agent": agent_session, "graph": graph_session}
-    for name in ("same", "other"):
-        (tmp_path / name).write_text("one\nrest\n")
+def test_rs_03_a_resumed_session_has_not_forgotten(tmp_path: Path) -> None:
     with SqliteSaver.from_conn_string(str(tmp_path / "db.sqlite")) as saver:
-        s = kinds[kind](tmp_path, checkpointer=saver)
-        s.say([read("same"), read("other")])
-    (tmp_path / "other").write_text("one\nREST\n")
-    env = {**os.environ, "LANGGRAPH_STRICT_MSGPACK": "true", "PYTHONPATH": os.getcwd()}
-    done = subprocess.run([sys.executable, "-c", RESUME, str(tmp_path), kind], env=env, capture_output=True, text=True, check=False, timeout=120)  # fmt: skip
+        for kind, make in KINDS.items():
+            (tmp_path / kind).mkdir()
+            for name in ("same", "other"):
+                (tmp_path / kind / name).write_text("one\nrest\n")
+            make(tmp_path / kind, checkpointer=saver, thread=kind).say([read("same"), read("other")])
+            (tmp_path / kind / "other").write_text("one\nREST\n")
+    env = {**os.environ, "LANGGRAPH_STRICT_MSGPACK": "true", "PYTHONPATH": str(Path.cwd())}
+    done = subprocess.run(
+        [sys.executable, "-c", RESUME, str(tmp_path)], env=env, capture_output=True, text=True, check=False, timeout=120
+    )
     assert done.returncode == 0, done.stderr
-    out = json.loads(done.stdout)
-    # In a new process nobody knows the old bytes any more: the edit goes ahead, and says that it does not know.
-    assert [c for c, _ in out[:3]] == [None, None, None], out
-    assert out[3][0] in {"stale", "partially_read", "not_in_context"}  # never "not_read"
-    assert out[1][1]["stale_recovered"] is True
-    assert (tmp_path / "other").read_text() == "two\nREST\n"
+    for kind, out in json.loads(done.stdout).items():
+        # In a new process nobody knows the old bytes any more: the edit goes ahead, and says that it does not know.
+        assert [c for c, _ in out[:3]] == [None, None, None], out
+        assert out[3][0] in {"stale", "partially_read", "not_in_context"}  # never "not_read"
+        assert out[1][1]["stale_recovered"] is True
+        assert (tmp_path / kind / "other").read_text() == "two\nREST\n"
 
 
 def forget(s: Session, *kinds: type[Any]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import HumanMessage
 
 from tests.cases.steps import Desk, Make, cell, code, edit, many, read, write
 from tests.notebook_styles import JUPYTER
@@ -69,19 +70,26 @@ TOUCHES: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@pytest.mark.parametrize("touch", TOUCHES.values(), ids=TOUCHES)
-def test_st_01_a_time_that_moves_is_no_change(session: Make, tmp_path: Path, touch: Callable[[Path], Any]) -> None:
-    path = tmp_path / "f"
-    path.write_bytes(b"hello\n")
+def test_st_01_a_time_that_moves_is_no_change(session: Make, tmp_path: Path) -> None:
+    paths = {name: tmp_path / str(n) / "f" for n, name in enumerate(TOUCHES)}
+    for path in paths.values():
+        path.parent.mkdir()
+        path.write_bytes(b"hello\n")
+
+    def touched() -> None:
+        for name, touch in TOUCHES.items():
+            touch(paths[name])
+
     s = session()
-    s.say(read(path))
-    touch(path)
-    first = s.one(edit(path, "hello", "bye"))
-    assert first.status == "success"
-    assert first.artifact["stale_recovered"] is False
-    touch(path)  # the write of the tool itself is what is remembered, not the clock
-    assert s.one(write(path, "third\n")).status == "success"
-    assert path.read_bytes() == b"third\n"
+    s.say([read(path) for path in paths.values()])
+    touched()
+    for message, name in zip(s.say([edit(path, "hello", "bye") for path in paths.values()]), paths, strict=True):
+        assert message.status == "success", name
+        assert message.artifact["stale_recovered"] is False, name
+    touched()  # the write of the tool itself is what is remembered, not the clock
+    for message, name in zip(s.say([write(path, "third\n") for path in paths.values()]), paths, strict=True):
+        assert message.status == "success", name
+        assert paths[name].read_bytes() == b"third\n"
 
 
 def test_st_01_the_own_write_is_no_change(session: Make, tmp_path: Path) -> None:
@@ -139,15 +147,17 @@ BYTES = {
 }
 
 
-@pytest.mark.parametrize(("before", "after"), BYTES.values(), ids=BYTES)
-def test_st_02_raw_bytes_are_compared(session: Make, tmp_path: Path, before: bytes, after: bytes) -> None:
-    path = tmp_path / "f"
-    path.write_bytes(before)
+def test_st_02_raw_bytes_are_compared(session: Make, tmp_path: Path) -> None:
+    for name, (before, _) in BYTES.items():
+        (tmp_path / name).write_bytes(before)
     s = session()
-    out = s.say(read(path), edit(path, "b", "c"), edit(path, "c", "b"), edit(path, "b", "c"))
-    assert [code(m) for m in out] == [None] * 4
+    out = s.say(
+        [read(name) for name in BYTES], *([edit(name, *texts) for name in BYTES] for texts in ("bc", "cb", "bc"))
+    )
+    assert {code(m) for m in out} == {None}
     assert not any(m.artifact.get("stale_recovered") for m in out)
-    assert path.read_bytes() == after
+    for name, (_, after) in BYTES.items():
+        assert (tmp_path / name).read_bytes() == after, name
 
 
 # ---- ST-03 ----------------------------------------------------------------------------------------------------------
@@ -319,35 +329,41 @@ OTHERS: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@pytest.mark.parametrize("other", OTHERS.values(), ids=OTHERS)
-@pytest.mark.parametrize("when", ["while the model thinks", "before it is asked"])
-def test_st_04_a_write_never_loses_another_hand(
-    session: Make, tmp_path: Path, other: Callable[[Path], Any], when: str
-) -> None:
+def test_st_04_a_write_never_loses_another_hand(session: Make, tmp_path: Path) -> None:
+    paths = {name: tmp_path / str(n) / "f" for n, name in enumerate(OTHERS)}
+    for path in paths.values():
+        path.parent.mkdir()
+        path.write_bytes(b"1\n")
+    s = session()
+    s.say([read(path) for path in paths.values()])
+    left: dict[str, bytes] = {}
+
+    def by_hand() -> Any:
+        for name, other in OTHERS.items():
+            other(paths[name])
+            left[name] = paths[name].read_bytes()
+        return [write(path, "1\n3\n") for path in paths.values()]
+
+    for message, name in zip(s.say(by_hand), paths, strict=True):
+        assert code(message) == "stale", name
+        assert "Read it again before writing." in str(message.content)
+        assert paths[name].read_bytes() == left[name]
+
+
+def test_st_04_before_the_model_is_asked(session: Make, tmp_path: Path) -> None:
     path = tmp_path / "f"
     path.write_bytes(b"1\n")
     s = session()
     s.say(read(path))
-    now = b""
-
-    def by_hand() -> Any:
-        nonlocal now
-        other(path)
-        now = path.read_bytes()
-        return write(path, "1\n3\n")
-
-    if when == "before it is asked":
-        line = by_hand()
-        (out,) = s.say(line)
-        if "agent" in str(type(s.graph)) or out.status == "success":
-            # The middleware has shown what changed, in full: the agent knew what it wrote over.
-            assert any("Files changed on disk" in str(m.content) for m in s.state()["messages"])
-            return
+    path.write_bytes(b"1\n2\n")
+    out = s.one(write(path, "1\n3\n"))
+    told = [m for m in s.state()["messages"] if isinstance(m, HumanMessage) and "file_state" in m.additional_kwargs]
+    if told:  # the middleware has told, in full: the agent knew what it wrote over
+        assert "+2" in str(told[-1].content)
+        assert out.status == "success"
     else:
-        (out,) = s.say(by_hand)
-    assert code(out) in {"stale", "not_read", "partially_read", "not_in_context"}
-    assert path.read_bytes() == now
-    assert "ead" in out.content  # read it
+        assert code(out) == "stale"
+        assert path.read_bytes() == b"1\n2\n"
 
 
 def test_st_04_the_guard_is_the_same_in_every_tool(session: Make, tmp_path: Path) -> None:
