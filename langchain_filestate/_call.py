@@ -79,6 +79,7 @@ class Call:
         changed: Arguments that somebody changed after the model had given them.
         ask: Asks a person; None if nobody is to be asked.
         emit: Takes a small event for each change; None if nobody listens.
+        gives_way: Older pictures and files of the conversation give way to new ones.
         reraise: Exceptions that steer the graph and pass through every handler.
     """
 
@@ -97,6 +98,7 @@ class Call:
     changed: Mapping[str, Any] = field(default_factory=dict)
     ask: Ask | None = None
     emit: Callable[[dict[str, Any]], None] | None = None
+    gives_way: bool = False
     reraise: tuple[type[BaseException], ...] = ()
 
 

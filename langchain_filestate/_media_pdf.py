@@ -96,7 +96,7 @@ def show_pdf(
         "extras": {"filename": name or "document.pdf"},
     }
     notes = (f"Go on with offset={last + 1}.",) if last < total else ()
-    return Media((block,), notes, f"{describe(data)}: pages {first} to {last} of {total}.")
+    return Media((block,), notes, f"{describe(data)}: pages {first} to {last} of {total}.", (first, last, total))
 
 
 def _body(data: bytes) -> tuple[bool, bytes]:
@@ -141,6 +141,7 @@ def _text(
     used = work = 0
     some = False
     following: str | None = None
+    shown = first
     for number in range(first, last + 1):
         if number - first == MAX_PAGES or work > _MAX_WORK:
             following = f"offset={number}"
@@ -168,6 +169,7 @@ def _text(
             following = f"offset={number}, column={skipped + len(text) + 1}"
         some = some or bool(text.strip())
         parts.append(head + text)
+        shown = number
         used += len(head) + len(text) + 1
         if following:
             break
@@ -181,7 +183,7 @@ def _text(
         )
     if not some:
         notes.append("No text was found on these pages; they may be scanned images.")
-    return Media((), tuple(notes), "\n".join(parts))
+    return Media((), tuple(notes), "\n".join(parts), (first, shown, total))
 
 
 def _content_size(page: Any) -> int:
@@ -235,19 +237,3 @@ def _check(reader: Any, count: int) -> None:
             raise ValueError("too complex")
     if len(reader.pages) != count:
         raise ValueError("pages are missing")
-
-
-def page_span(offset: int, limit: int | None) -> tuple[int, int]:
-    """Say which pages an offset and a limit in the manner of `read_file` mean.
-
-    Args:
-        offset: First page, from 1; 0 is taken as 1, negative counts from the end.
-        limit: Number of pages; None for all that follow.
-
-    Returns:
-        First and last page for `blocks`; -1 is the last page of the document.
-    """
-    if limit is None:
-        return offset, -1
-    last = max(offset, 1) + limit - 1 if offset >= 0 else min(offset + limit - 1, -1)
-    return offset, last

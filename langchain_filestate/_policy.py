@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from langchain_filestate._patch import StructuredPatch
 
 RequireRead = Literal["always", "overwrite", "never"]
+Pdf = Literal["text", "file"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,9 @@ class Limits:
         max_history_bytes: Largest before-image that the toolkit's own history keeps; one that is given has its own.
         max_notice_lines: Lines of diff in one notice about outside changes, for all files together.
         max_diff_lines: Lines of diff in a refusal or a description for approval.
+        max_thread_media: Pictures and PDF files in one conversation. More are refused; where `FileStateMiddleware` has
+            the conversation in hand, older ones give way.
+        max_thread_media_bytes: The same for their bytes, as base64.
         wait_seconds: How long a call waits for an earlier call of the same message on the same file.
     """
 
@@ -38,6 +42,8 @@ class Limits:
     max_history_bytes: int = 64 * 1024 * 1024
     max_notice_lines: int = 60
     max_diff_lines: int = 60
+    max_thread_media: int = 90
+    max_thread_media_bytes: int = 18_000_000
     wait_seconds: float = 10.0
 
     def __post_init__(self) -> None:
@@ -84,9 +90,12 @@ class Policy:
     before_write: BeforeWrite | None = None
     after_write: AfterWrite | None = None
     allow_placeholders: bool = False
+    pdf: Pdf = "text"
     encodings: tuple[str, ...] = DEFAULT_ENCODINGS
     limits: Limits = Limits()
 
     def __post_init__(self) -> None:
         if self.require_read not in {"always", "overwrite", "never"}:
             raise WiringError('require_read must be "always", "overwrite" or "never".')
+        if self.pdf not in {"text", "file"}:
+            raise WiringError('pdf must be "text" or "file".')

@@ -15,7 +15,7 @@ from langchain_filestate.results import ReadResult
 
 if TYPE_CHECKING:
     from langchain_filestate._call import Call, Shop
-    from langchain_filestate._policy import Policy
+    from langchain_filestate._policy import Limits, Policy
     from langchain_filestate._workspace import Location, Target, Workspace
 
 WHOLE_BYTES = 8 * 1024 * 1024
@@ -25,12 +25,6 @@ MEDIA_BYTES = 64 * 1024 * 1024
 """The same for pictures and PDFs; notebooks are read by cells up to the size that can be edited."""
 
 _MEDIA_NAMES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".pdf")
-
-MAX_MEDIA = 90
-"""Pictures and files in one conversation: providers take about 100 in a request, and reject all later ones as well."""
-
-MAX_MEDIA_CHARS = 18_000_000
-"""Characters of them all as base64; the smallest bound of a whole request is 20 MB."""
 
 _SCANS = 5
 """How often a large file is scanned again because it changed meanwhile."""
@@ -232,20 +226,22 @@ def _media_view(
         column=op.column,
         max_chars=policy.limits.max_chars,
         name=location.parts[-1],
+        as_file=policy.pdf == "file",
     )
     if media.blocks:
-        _check_room(call, media)
+        _check_room(call, media, policy.limits)
     notes = "\n".join(f"({note})" for note in (*media.notes, *([location.note] if location.note else ())))
     text = "\n\n".join(part for part in (media.text, notes) if part)
     content: str | list[dict[str, Any]] = text
     if media.blocks:
         words: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
         content = [*words, *media.blocks]
+    first, last, total = media.pages or (0, 0, 0)
     result = ReadResult(
         file_path=location.path,
-        first_line=0,
-        last_line=0,
-        total_lines=0,
+        first_line=first,
+        last_line=last,
+        total_lines=total,
         complete=False,
         encoding=None,
         bom=False,
@@ -257,13 +253,21 @@ def _media_view(
     return Outcome(content, result)
 
 
-def _check_room(call: Call, media: _media.Media) -> None:
+def _check_room(call: Call, media: _media.Media, limits: Limits) -> None:
     """Refuse what would make the conversation larger than providers take: they would reject all later turns too."""
-    count, size = call.context.media()
+    size = sum(len(str(block.get("base64", ""))) for block in media.blocks)
+    if size > limits.max_thread_media_bytes:
+        raise Refused(
+            f"Not shown: it takes {size:,} bytes, and a conversation may hold {limits.max_thread_media_bytes:,}. "
+            "Ask for fewer pages (offset, limit), or make a smaller copy.",
+            code="too_large",
+        )
+    if call.gives_way:
+        return
+    count, there = call.context.media()
     # What earlier calls of this message show does not stand in the messages yet.
     count += sum(1 for _, path in call.earlier if path.lower().endswith(_MEDIA_NAMES))
-    size += sum(len(str(block.get("base64", ""))) for block in media.blocks)
-    if count + len(media.blocks) > MAX_MEDIA or size > MAX_MEDIA_CHARS:
+    if count + len(media.blocks) > limits.max_thread_media or there + size > limits.max_thread_media_bytes:
         raise Refused(
             f"Not shown: this conversation holds {count} pictures or files already, and no provider takes many more. "
             "Go on without this one, or say what you would need it for.",

@@ -25,6 +25,7 @@ from langchain_core.runnables import run_in_executor
 from langgraph.types import Command
 
 from langchain_filestate import _deepagents, watch
+from langchain_filestate._giveway import without_old_media
 from langchain_filestate._records import evidence_in
 from langchain_filestate.state import CHANNEL, LEFT_OUT, FileState, channel_of, mark
 from langchain_filestate.tools import FileToolkit
@@ -45,9 +46,10 @@ class WatchedState(ToolsState):
     """Ids of messages that the last request to the model did not hold, though they are in the state."""
 
 
-def _told(request: ModelRequest[Any], news: Mapping[str, Any]) -> ModelRequest[Any]:
-    """The request with the notice at its end, if there is one."""
-    return request.override(messages=[*request.messages, *news["messages"]]) if "messages" in news else request
+def _told(request: ModelRequest[Any], news: Mapping[str, Any], gone: Mapping[str, ToolMessage]) -> ModelRequest[Any]:
+    """The request with the notice at its end, if there is one, and without the media that gave way."""
+    messages = [*(gone.get(str(message.id), message) for message in request.messages), *news.get("messages", ())]
+    return request.override(messages=messages) if gone or "messages" in news else request
 
 
 class FileToolsMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -98,6 +100,9 @@ class FileToolsMiddleware(AgentMiddleware[Any, Any, Any]):
 class FileStateMiddleware(FileToolsMiddleware):
     """Tools and state, notices of outside changes, reading by shell commands, and what the model was really sent.
 
+    Of pictures and PDF files the older ones give way to a note, so that the conversation never holds more than `Limits`
+    say and providers take.
+
     Takes the same arguments as `FileToolkit`, and:
 
     Args:
@@ -117,6 +122,7 @@ class FileStateMiddleware(FileToolsMiddleware):
         **options: Any,
     ) -> None:
         super().__init__(root, **options)
+        self.toolkit.editor.gives_way = True
         self._shell_tools = {"shell": "command", "execute": "command"} if shell_tools is None else dict(shell_tools)
 
     # The sweep stands here and not in `before_model`: a node of its own costs every step of the graph a superstep and a
@@ -128,7 +134,8 @@ class FileStateMiddleware(FileToolsMiddleware):
         """Announce files that changed outside, and note which results the request does not hold."""
         _deepagents.check(request.tools, request.state, self.toolkit.ours)
         news = watch.changed_files(request.state, self.toolkit)
-        return self._noted(request, news, handler(_told(request, news)))
+        gone = without_old_media(request.messages, self.toolkit.policy.limits)
+        return self._noted(request, news, gone, handler(_told(request, news, gone)))
 
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
@@ -136,15 +143,23 @@ class FileStateMiddleware(FileToolsMiddleware):
         """As `wrap_model_call`, with the work on files in a thread."""
         _deepagents.check(request.tools, request.state, self.toolkit.ours)
         news = await run_in_executor(None, watch.changed_files, request.state, self.toolkit)
-        return self._noted(request, news, await handler(_told(request, news)))
+        gone = without_old_media(request.messages, self.toolkit.policy.limits)
+        return self._noted(request, news, gone, await handler(_told(request, news, gone)))
 
     def _noted(
-        self, request: ModelRequest[Any], news: Mapping[str, Any], response: ModelResponse[Any]
+        self,
+        request: ModelRequest[Any],
+        news: Mapping[str, Any],
+        gone: Mapping[str, ToolMessage],
+        response: ModelResponse[Any],
     ) -> ModelResponse[Any] | ExtendedModelResponse[Any]:
         missing = watch.left_out(request.state["messages"], request.messages, _evidence(request.state))
         update: dict[str, Any] = {}
         if missing != (request.state.get(LEFT_OUT) or []):
             update[LEFT_OUT] = missing
+        kept = [gone[str(message.id)] for message in request.state["messages"] if message.id in gone]
+        if kept:
+            update["messages"] = kept
         if news:
             update[CHANNEL] = news[CHANNEL]
             response = replace(response, result=[*news.get("messages", ()), *response.result])

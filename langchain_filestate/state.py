@@ -114,14 +114,19 @@ class Messages:
 
     def media(self) -> tuple[int, int]:
         """How many pictures and other files stand there as content blocks, and the characters of their data."""
-        found = [
-            block
-            for message in self._messages or ()
-            if isinstance(getattr(message, "content", None), list)
-            for block in message.content
-            if isinstance(block, dict) and block.get("type") in _MEDIA
-        ]
-        return len(found), sum(map(_characters, found))
+        return media_in(*(self._messages or ()))
+
+
+def media_in(*messages: Any) -> tuple[int, int]:
+    """How many pictures and other files some messages hold as content blocks, and the characters of their data."""
+    found = [
+        block
+        for message in messages
+        if isinstance(getattr(message, "content", None), list)
+        for block in message.content
+        if isinstance(block, dict) and block.get("type") in _MEDIA
+    ]
+    return len(found), sum(map(_characters, found))
 
 
 def _characters(block: object) -> int:

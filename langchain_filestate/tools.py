@@ -18,8 +18,7 @@ from langchain_core.tools import BaseTool, BaseToolkit
 from langgraph.errors import GraphBubbleUp
 from pydantic import PrivateAttr, ValidationError
 
-from langchain_filestate import _rewind, _text, watch
-from langchain_filestate._approval import Asker, describe
+from langchain_filestate import _text, watch
 from langchain_filestate._arguments import (
     Arguments,
     EditFileArguments,
@@ -36,7 +35,7 @@ from langchain_filestate._history import MAX_IMAGE_BYTES, FileHistory, process_h
 from langchain_filestate._lean import LeanTool, Update
 from langchain_filestate._outcomes import refusal
 from langchain_filestate._planning import Edit, Write
-from langchain_filestate._policy import AfterWrite, Approve, BeforeWrite, Limits, Policy, RequireRead
+from langchain_filestate._policy import AfterWrite, Approve, BeforeWrite, Limits, Pdf, Policy, RequireRead
 from langchain_filestate._reading import Read
 from langchain_filestate._records import State, merge_records
 from langchain_filestate._running import SCRATCHPAD, Spot, in_graph, running_config, wrong
@@ -223,6 +222,7 @@ class FileToolkit(BaseToolkit):
         approve: True, or a predicate on the `PlannedChange`: which changes a person is asked about, by an interrupt.
         before_write: Called with each `PlannedChange`; may raise `Refused("why")`.
         after_write: Called with the path after each write; may change the file, and may return text for the model.
+        pdf: "text": a PDF is shown as the text of its pages; "file": as a file block, for models that read these.
         allow_placeholders: True: text that stands in for existing lines ("... rest of the code ...") is written.
         encodings: Legacy encodings, as Python names them, that a file which is not UTF-8 may turn out to be in.
         limits: Bounds; see `Limits`.
@@ -255,6 +255,7 @@ class FileToolkit(BaseToolkit):
         approve: Approve = False,
         before_write: BeforeWrite | None = None,
         after_write: AfterWrite | None = None,
+        pdf: Pdf = "text",
         allow_placeholders: bool = False,
         encodings: Sequence[str] = _text.DEFAULT_ENCODINGS,
         limits: Limits | None = None,
@@ -268,6 +269,7 @@ class FileToolkit(BaseToolkit):
             approve=approve,
             before_write=before_write,
             after_write=after_write,
+            pdf=pdf,
             allow_placeholders=allow_placeholders,
             encodings=tuple(encodings),
             limits=limits or Limits(),
@@ -390,6 +392,7 @@ class FileToolkit(BaseToolkit):
             changed=spot.changed,
             ask=self._asker(config, info),
             emit=runtime.stream_writer,
+            gives_way=self._editor.gives_way,
             reraise=(GraphBubbleUp,),
         )
 
@@ -401,6 +404,8 @@ class FileToolkit(BaseToolkit):
         scratchpad = (config.get("configurable") or {}).get(SCRATCHPAD)
         if info is None or scratchpad is None:
             raise WiringError("approve asks by an interrupt: run the tools in a graph with a checkpointer.")
+        from langchain_filestate._approval import Asker  # noqa: PLC0415  where somebody is asked
+
         asker = Asker(self.history, info.task_id, scratchpad, self.policy.limits.max_diff_lines)
 
         def ask(planned: PlannedChange, before: str | None, after: str, args: Mapping[str, Any]) -> Answer:
@@ -421,6 +426,8 @@ class FileToolkit(BaseToolkit):
         Returns:
             The text; for a call that would be refused, why.
         """
+        from langchain_filestate._approval import describe  # noqa: PLC0415  as above
+
         del state, runtime
         name, args = tool_call["name"], tool_call["args"]
         tool = next((tool for tool in self._tools if tool.name == name), None)
@@ -461,6 +468,8 @@ class FileToolkit(BaseToolkit):
         Args:
             snapshot: What `graph.get_state` or `get_state_history` returned.
         """
+        from langchain_filestate import _rewind  # noqa: PLC0415  where somebody goes back
+
         return _rewind.plan_rewind(self.history, self.workspace, snapshot)
 
     def rewind(self, snapshot: StateSnapshot, force: bool = False) -> RewindReport:
@@ -473,6 +482,8 @@ class FileToolkit(BaseToolkit):
         Returns:
             What was restored, and what was left alone because somebody else changed it.
         """
+        from langchain_filestate import _rewind  # noqa: PLC0415  as above
+
         return _rewind.rewind(self.history, self.workspace, snapshot, force=force)
 
     async def aplan_rewind(self, snapshot: StateSnapshot) -> RewindPlan:

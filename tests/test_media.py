@@ -384,9 +384,10 @@ def encrypted(password: str, algorithm: str) -> bytes:
 
 def test_the_text_of_a_pdf() -> None:
     media = blocks(pages(3), kind="pdf")
-    assert media == Media((), (), "\n".join(f"--- page {n} of 3 ---\npage {n}\nx" for n in (1, 2, 3)))
+    texts = "\n".join(f"--- page {n} of 3 ---\npage {n}\nx" for n in (1, 2, 3))
+    assert media == Media((), (), texts, (1, 3, 3))
     assert blocks(pages(3), kind="pdf", pages=(2, 2)) == Media(
-        (), ("The PDF has 3 pages. Go on with offset=3.",), "--- page 2 of 3 ---\npage 2\nx"
+        (), ("The PDF has 3 pages. Go on with offset=3.",), "--- page 2 of 3 ---\npage 2\nx", (2, 2, 3)
     )
     for span in ((-2, -1), (2, 99), (2, 3), page_span(2, None), page_span(-2, 2), page_span(2, 2), page_span(-2, 5)):
         assert (
