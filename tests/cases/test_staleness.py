@@ -418,3 +418,49 @@ def test_st_04_hooks_see_the_bytes_that_are_there(desk: Callable[..., Desk]) -> 
     assert d.edit(path, "1\n", "one\n").artifact["stale_recovered"] is True
     assert seen == [b"1\n2\n"]
     assert path.read_bytes() == b"one\n2\n"
+
+
+@pytest.mark.parametrize("touch", ["later", "mode", "inode", "written"])
+def test_st_01_a_hook_that_touches_the_file_is_no_change(desk: Callable[..., Desk], touch: str) -> None:
+    calls: list[str] = []
+
+    def hook(change: Any) -> None:
+        calls.append(touch)
+        path = Path(change.file_path)
+        {"later": lambda p: later(p, 5), "mode": lambda p: p.chmod(0o600), "inode": replaced, "written": rewritten}[
+            touch
+        ](path)
+
+    d = desk(before_write=hook)
+    path = d.put("f", b"one\n")
+    d.read(path)
+    assert d.edit(path, "one", "two").status == "success"
+    assert d.write(path, "three\n").status == "success"
+    assert calls == [touch, touch]  # once each, and not until the clock stands still
+    assert path.read_bytes() == b"three\n"
+    if touch == "mode":
+        assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_st_03_a_hook_that_always_changes_the_file_ends_somewhere(desk: Callable[..., Desk]) -> None:
+    def hook(change: Any) -> None:
+        path = Path(change.file_path)
+        path.write_bytes(path.read_bytes() + b"#\n")
+
+    d = desk(before_write=hook)
+    path = d.put("f", b"one\n")
+    d.read(path)
+    assert code(d.edit(path, "one", "two")) == "busy"
+    assert path.read_bytes().startswith(b"one\n#\n")
+
+
+def test_st_04_a_file_that_appears_before_it_is_created(desk: Callable[..., Desk]) -> None:
+    def hook(change: Any) -> None:
+        path = Path(change.file_path)
+        if not path.exists():
+            path.write_bytes(b"theirs\n")
+
+    d = desk(before_write=hook)
+    for message in (d.write("f", "mine\n"), d.edit("g", "", "mine\n")):
+        assert code(message) == "not_read"
+    assert [(d.root / name).read_bytes() for name in "fg"] == [b"theirs\n"] * 2
