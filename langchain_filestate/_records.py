@@ -11,7 +11,9 @@ first); a file that fell out is simply not read.
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 if TYPE_CHECKING:
@@ -126,7 +128,7 @@ def merge_records(left: object, right: object) -> State:
             if not isinstance(agent, str) or not isinstance(records, dict):
                 continue
             if agent not in merged and side is left:
-                merged[agent] = {path: record for path, record in records.items() if _usable(path, record)}
+                merged[agent] = _clean(records)
                 continue
             mine = merged.setdefault(agent, {})
             for path, record in records.items():
@@ -139,6 +141,19 @@ def merge_records(left: object, right: object) -> State:
     return merged
 
 
+def _clean(records: dict[Any, Any]) -> dict[str, dict[str, Any]]:
+    """A copy without broken records. As a rule there are none, which costs less to find out for all at once."""
+    values = records.values()
+    with suppress(KeyError):  # a record without `seq`
+        if (
+            {*map(type, records)} <= {str}
+            and {*map(type, values)} <= {dict}
+            and {*map(type, map(itemgetter("seq"), values))} <= {int}
+        ):
+            return dict(records)
+    return {path: record for path, record in records.items() if _usable(path, record)}
+
+
 def _usable(path: object, record: object) -> bool:
     return isinstance(path, str) and isinstance(record, dict) and type(record.get("seq")) is int
 
@@ -146,6 +161,8 @@ def _usable(path: object, record: object) -> bool:
 def _newer(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     if one["seq"] != other["seq"]:
         return bool(one["seq"] > other["seq"])
+    if one == other:
+        return False
     # Two records with one seq come only from two machines; any rule will do if it is the same everywhere.
     return _plain(one) > _plain(other)
 
