@@ -250,7 +250,8 @@ class _View:
         if self.cut:
             yield (
                 f"Cut after {self.cap} characters: {listed(self.cut, most=len(self.cut))}. Read the rest of such a "
-                f"line N with offset=N, column={self.cap + 1}, limit=1."
+                f"line N with offset=N, column={self.cap + 1}, limit=1. (Or all of it with offset=N, limit=1: only a "
+                f"line that was shown whole counts as read.)"
             )
         if self.following:
             line, column = self.following
