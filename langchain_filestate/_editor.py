@@ -270,7 +270,7 @@ class Editor:
                 _disk.lock(location.path),
                 self.workspace.open(location, make_parents=before.data is None) as target,
             ):
-                if not _disk.looks_same(target, ready.stamp) and not self._same_bytes(target, before):
+                if not _disk.looks_same(target, ready.stamp) and _disk.digest_of(target) != before.digest:
                     return None
                 seq = ready.memory.next_seq()
                 change = self._change_of(call, ready, after, seq, target.made)
@@ -293,11 +293,6 @@ class Editor:
         if call.emit is not None:
             call.emit(event_of(call, outcome))
         return outcome
-
-    def _same_bytes(self, target: _disk.Target, before: Before) -> bool:
-        """True if only the time, the mode or the inode is another, as when a hook touches the file."""
-        now = _disk.snapshot(target, max_bytes=self.policy.limits.max_file_bytes)
-        return (now.digest if now is not None else None) == before.digest
 
     def _change_of(self, call: Call, ready: Ready, after: str, seq: int, made: tuple[str, ...]) -> Change:
         return Change(

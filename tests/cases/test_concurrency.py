@@ -19,7 +19,7 @@ SEQ = "".join(f"{n}\n" for n in range(1, 101))
 
 def test_cc_01_two_edits_of_one_message_are_both_there(session: Make, tmp_path: Path) -> None:
     s = session()
-    rounds = 25
+    rounds = 15
     for n in range(rounds):
         (tmp_path / f"f{n}").write_text(SEQ)
     s.say([read(f"f{n}") for n in range(rounds)])
@@ -36,7 +36,7 @@ def test_cc_01_two_edits_of_one_message_are_both_there(session: Make, tmp_path: 
 
 async def test_cc_01_and_asynchronously(session: Make, tmp_path: Path) -> None:
     s = session()
-    rounds = 25
+    rounds = 15
     for n in range(rounds):
         (tmp_path / f"f{n}").write_text(SEQ)
     await s.asay([read(f"f{n}") for n in range(rounds)])

@@ -217,7 +217,7 @@ def test_df_01_any_edit_round_trips(desk: Callable[..., Desk]) -> None:
         " ",
         "@@ -1 +1 @@\n",
     ]
-    for n in range(150):
+    for n in range(80):
         before = "".join(chance.choices(pieces, k=chance.randrange(1, 25)))
         after = (
             "".join(chance.choices(pieces, k=chance.randrange(0, 25)))

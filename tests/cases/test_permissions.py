@@ -40,8 +40,7 @@ def all_tools(d: Desk, path: Any) -> list[Any]:
 
 def spellings(root: Path, name: str) -> list[str]:
     return [
-        name, f"./{name}", f"pub/../{name}", f"{root}/{name}", f"{root}//{name}", f"{root}/pub/.././{name}", f"{name}".replace("/", "//"),
-        f"../{root.name}/{name}",
+        name, f"pub/.././{name}", f"{root}//{name}", f"../{root.name}/{name}",
     ]  # fmt: skip
 
 

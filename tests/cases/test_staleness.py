@@ -291,24 +291,24 @@ HOOKS: dict[str, tuple[Callable[[Path], None], str | None]] = {
 
 @pytest.mark.parametrize(("hook", "word"), HOOKS.values(), ids=HOOKS)
 def test_st_03_whatever_a_hook_does_the_write_is_told_as_done(
-    session: Make, tmp_path: Path, hook: Callable[[Path], None], word: str | None
+    desk: Callable[..., Desk], hook: Callable[[Path], None], word: str | None
 ) -> None:
-    path = tmp_path / "f"
-    path.write_text("one\n")
     done: list[bytes] = []
 
     def once(at: Path) -> None:
         done.append(at.read_bytes())
         hook(at)
 
-    s = session(after_write=once)
-    _, out = s.say(read(path), edit(path, "one", "two"))
+    d = desk(after_write=once)
+    path = d.put("f", b"one\n")
+    d.read(path)
+    out = d.edit(path, "one", "two")
     assert done == [b"two\n"]
     assert out.status == "success", out.content
     if word is not None:
         assert word in out.content
-    assert len(s.toolkit.history.changes(path=str(path))) >= 1
-    follow = s.one(write(path, "three\n"))  # and nothing unseen is lost
+    assert len(d.toolkit.history.changes(path=str(path))) >= 1
+    follow = d.write(path, "three\n")  # and nothing unseen is lost
     if follow.status == "success":
         assert hook in {gone, shut, emptied}
 
