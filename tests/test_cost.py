@@ -1,0 +1,312 @@
+"""What calls cost, by counting: bytes, reads, looks at files and messages. No test here depends on a clock."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.graph import START, StateGraph
+from langgraph.prebuilt import ToolNode
+from pydantic import model_serializer
+
+from langchain_filestate import FileToolkit, _disk, _match, _patch, _reading, _spans, changed_files, merge_records
+from langchain_filestate._diff import gaps
+from langchain_filestate._lean import Update
+from langchain_filestate._policy import Limits
+from langchain_filestate._records import MAX_RECORDS
+from langchain_filestate._text import UTF8, split_lines
+from langchain_filestate.state import Messages, mark
+from tests.benchmarks.knowledge import conversation
+from tests.scripted import Session, State, call, edit, read, tool_messages
+
+BIG = "x = 0\n" + "y = 1  # some text in a line\n" * 1400  # about 40 kB
+
+Make = Callable[..., Session]
+
+
+def size(value: Any) -> int:
+    return len(JsonPlusSerializer().dumps_typed(value)[1])
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """Calls of the system by name, and bytes read."""
+    counter: Counter[str] = Counter()
+
+    def counted(name: str) -> None:
+        real = getattr(os, name)
+
+        def spy(*args: Any, **kwargs: Any) -> Any:
+            counter[name] += 1
+            result = real(*args, **kwargs)
+            if name == "pread":
+                counter["bytes"] += len(result)
+                counter["largest"] = max(counter["largest"], len(result))
+            return result
+
+        monkeypatch.setattr(os, name, spy)
+
+    for name in ("open", "stat", "lstat", "fstat", "pread", "pwrite", "fsync", "listdir", "scandir"):
+        counted(name)
+    return counter
+
+
+def call_of(tools: dict[str, Any], name: str, **args: Any) -> Any:
+    message = tools[name].invoke(call(name, **args))
+    assert message.status == "success", message.content
+    return message
+
+
+# ---- what stands in a checkpoint -------------------------------------------------------------------------------------
+
+
+def test_a_record_of_a_whole_file_is_small_and_stays_so(session: Make, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(BIG)
+    s = session()
+    s.say(read("a.py"))
+    assert size(s.records()["coder" if "coder" in s.records() else "main"][str(tmp_path / "a.py")]) <= 250
+    s.say(*[edit("a.py", f"x = {n}\n", f"x = {n + 1}\n") for n in range(20)])
+    (record,) = (record for records in s.records().values() for record in records.values())
+    assert len(record["views"]) == 2  # the read, and the newest edit
+    assert size(record) <= 250
+
+
+def test_an_edit_adds_little_to_the_messages_whatever_the_size_of_the_file(session: Make, tmp_path: Path) -> None:
+    sizes = []
+    for name, text in (("a.py", BIG), ("b.py", BIG + BIG[6:] * 9)):
+        (tmp_path / name).write_text(text)
+        s = session(thread=name)
+        s.say(read(name, limit=1))
+        message = s.one(edit(name, "x = 0\n", "x = 1\n"))
+        assert message.status == "success", message.content
+        sizes.append(size(message))
+    assert max(sizes) < 1500
+    assert abs(sizes[0] - sizes[1]) < 10
+
+
+def test_a_read_stores_the_text_once(session: Make, tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(BIG)
+    message = session().one(read("a.py"))
+    assert size(message) < len(message.content) + 1000
+
+
+# ---- what is done to files -------------------------------------------------------------------------------------------
+
+
+def test_an_edit_reads_the_file_twice_and_writes_it_once(quick_path: Path, counts: Counter[str]) -> None:
+    (quick_path / "a.py").write_text(BIG)
+    for other in range(50):
+        (quick_path / f"{other}.txt").write_text("beside it\n")
+    tools = {tool.name: tool for tool in FileToolkit(quick_path).get_tools()}
+    call_of(tools, "read_file", file_path="a.py")
+    counts.clear()
+    call_of(tools, "edit_file", file_path="a.py", old_string="x = 0\n", new_string="x = 1\n")
+    assert counts["bytes"] == 2 * len(BIG)  # to plan, and to compare under the lease
+    assert counts["pwrite"] == 1
+    assert counts["fsync"] == 2  # the bytes, and their name
+    assert counts["open"] <= 6  # twice the directory and the file, the directory to sync, the new file
+    assert counts["stat"] + counts["lstat"] + counts["fstat"] <= 16
+    assert counts["listdir"] + counts["scandir"] == 0
+
+
+def test_a_read_opens_and_reads_the_file_once(quick_path: Path, counts: Counter[str]) -> None:
+    (quick_path / "a.py").write_text(BIG)
+    tools = {tool.name: tool for tool in FileToolkit(quick_path).get_tools()}
+    counts.clear()
+    call_of(tools, "read_file", file_path="a.py")
+    assert (counts["bytes"], counts["open"], counts["pwrite"], counts["fsync"]) == (len(BIG), 2, 0, 0)
+
+
+def test_what_an_edit_costs_does_not_depend_on_what_else_was_read(quick_path: Path, counts: Counter[str]) -> None:
+    for n in range(100):
+        (quick_path / f"{n}.py").write_text(BIG)
+    toolkit = FileToolkit(quick_path)
+    tools = {tool.name: tool for tool in toolkit.get_tools()}
+    seen = []
+    for n in (0, 99):
+        for other in range(n):
+            toolkit.seen(f"{other}.py", "shown")
+        call_of(tools, "read_file", file_path=f"{n}.py")
+        counts.clear()
+        call_of(tools, "edit_file", file_path=f"{n}.py", old_string="x = 0\n", new_string="x = 1\n")
+        seen.append(dict(counts))
+    assert seen[0] == seen[1]
+
+
+def test_a_sweep_of_settled_files_opens_none(
+    quick_path: Path, counts: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_disk, "SETTLED_NS", -(10**12))
+    toolkit = FileToolkit(quick_path, agent="coder")
+    records: dict[str, Any] = {}
+    for n in range(MAX_RECORDS):
+        (quick_path / f"{n}.py").write_text(f"value = {n}\n")
+        records |= toolkit.seen(f"{n}.py", "shown")["file_state"]["coder"]
+    state = {"messages": [HumanMessage("these", id="shown")], "file_state": {"coder": records}}
+    counts.clear()
+    assert changed_files(state, toolkit) == {}
+    assert counts == Counter(lstat=MAX_RECORDS)
+    (quick_path / "7.py").write_text("value = 8\n")
+    counts.clear()
+    assert "7.py" in changed_files(state, toolkit)["messages"][0].content
+    assert counts["pread"] == 1
+
+
+def test_a_window_of_a_large_file_holds_a_piece_at_a_time(
+    quick_path: Path, counts: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_disk, "PIECE", 4096)
+    monkeypatch.setattr(_reading, "WHOLE_BYTES", 4096)
+    text = "".join(f"line {n}\n" for n in range(1, 20_001))
+    (quick_path / "a.txt").write_text(text)
+    tools = {tool.name: tool for tool in FileToolkit(quick_path, limits=Limits(max_chars=1000)).get_tools()}
+    counts.clear()
+    message = call_of(tools, "read_file", file_path="a.txt", offset=-20, limit=5)
+    assert message.content.startswith(" 19981\tline 19981")
+    pieces = -(-len(text) // 4096)
+    assert pieces < counts["pread"] <= pieces + 4
+    assert counts["bytes"] <= 2 * len(text) + 3 * 8096
+
+
+# ---- what is compared ------------------------------------------------------------------------------------------------
+
+
+def test_the_patch_of_an_edit_looks_at_the_lines_around_it_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[int] = []
+    compared: list[int] = []
+
+    def split(data: bytes, fmt: Any) -> list[bytes]:
+        looked_at.append(len(data))
+        return real(data, fmt)
+
+    def gaps_of(old: Sequence[bytes], new: Sequence[bytes], budget: Any) -> Any:
+        compared.append(len(old) + len(new))
+        return gaps(old, new, budget)
+
+    real = split_lines
+    monkeypatch.setattr(_spans, "split_lines", split)
+    monkeypatch.setattr(_patch, "split_lines", split)
+    monkeypatch.setattr(_spans, "gaps", gaps_of)
+    data = "".join(f"line {n}\n" for n in range(100_000)).encode()
+    splices = _match.replace(data, UTF8, "line 50000\n", "LINE\n", replace_all=False)
+    patch = _patch.patch_splices("a.txt", data, splices, UTF8)
+    assert (patch.added, patch.removed, patch.hunks[0].source_start) == (1, 1, 49_998)
+    assert sum(looked_at) < 200
+    assert compared == [2]
+
+
+class Watched(list[Any]):
+    """Messages that count how often one is looked at."""
+
+    looks = 0
+
+    def __getitem__(self, at: Any) -> Any:
+        self.looks += 1
+        return super().__getitem__(at)
+
+
+def test_evidence_is_looked_for_in_recent_messages_first_and_then_where_it_was() -> None:
+    messages = Watched(conversation(1000))
+    newest, oldest = messages[-1].id, messages[2].id
+    messages.looks = 0
+    assert Messages(messages).alive({newest}) == {newest}
+    assert messages.looks <= 5
+    assert Messages(messages).alive({oldest}) == {oldest}
+    messages.looks = 0
+    assert Messages(messages).alive({newest, oldest}) == {newest, oldest}
+    assert messages.looks <= 10
+
+
+def test_evidence_is_found_where_it_has_moved_to() -> None:
+    messages = conversation(9)
+    evidence = messages[-1].id
+    assert Messages(messages).alive({evidence}) == {evidence}
+    assert Messages(messages[2:]).alive({evidence}) == {evidence}
+    assert Messages([*messages[:1], *messages]).alive({evidence}) == {evidence}
+    assert Messages(messages[:-1]).alive({evidence}) == set()
+
+
+def test_a_checksum_that_was_right_once_is_not_right_for_another_text() -> None:
+    messages = conversation(3)
+    evidence = messages[-1].id
+    assert Messages(messages).alive({evidence}) == {evidence}
+    cleared = messages[-1].model_copy(update={"content": "[cleared]"})
+    assert Messages([*messages[:-1], cleared]).alive({evidence}) == set()
+    args = {**messages[1].tool_calls[0]["args"], "new_string": "..."}
+    cut = messages[1].model_copy(update={"tool_calls": [{**messages[1].tool_calls[0], "args": args}]})
+    assert Messages([messages[0], cut, messages[2]]).alive({evidence}) == set()
+    assert Messages(messages).alive({evidence}) == {evidence}
+
+
+def test_arguments_with_lists_have_a_checksum_too() -> None:
+    args = {"file_path": "a.py", "edits": [{"old_string": "a", "new_string": "b"}]}
+    assert mark("done", args=args) == mark("done", args=copy.deepcopy(args))
+    assert mark("done", args=args) != mark("done", args={**args, "edits": []})
+
+
+class Untouchable(HumanMessage):
+    """A message that nobody may dump or copy."""
+
+    @model_serializer
+    def _dump(self) -> dict[str, Any]:
+        raise AssertionError("dumped")
+
+    def __deepcopy__(self, memo: Any = None) -> Any:
+        raise AssertionError("copied")
+
+
+def test_a_call_neither_dumps_nor_copies_the_messages(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(BIG)
+    builder = StateGraph(State)
+    builder.add_node("tools", ToolNode(FileToolkit(tmp_path).get_tools()))
+    builder.add_edge(START, "tools")
+    graph = builder.compile()
+    state: Any = {"messages": [Untouchable(content="go"), AIMessage("", tool_calls=[read("a.py")])]}
+    state = graph.invoke(state)
+    state["messages"].append(AIMessage("", tool_calls=[edit("a.py", "x = 0\n", "x = 1\n")]))
+    assert [message.status for message in tool_messages(graph.invoke(state))] == ["success"] * 2
+
+
+def test_the_answer_of_a_call_is_not_copied() -> None:
+    update: Any = Update(update={"messages": [object()]})
+    assert copy.deepcopy(update) is update
+
+
+def test_records_that_are_the_same_are_not_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    record = {"v": 1, "digest": "d", "size": 1, "lines": 1, "views": [], "seq": 1, "origin": "read"}
+    state = {"main": {f"/{n}": {**record, "seq": n} for n in range(10)}}
+    monkeypatch.setattr(json, "dumps", None)
+    assert merge_records(state, copy.deepcopy(state)) == state
+    newer = {"main": {"/3": {**record, "seq": 99}}}
+    assert merge_records(state, newer)["main"]["/3"]["seq"] == 99
+
+
+# ---- what is imported ------------------------------------------------------------------------------------------------
+
+SEEN = """
+import sys
+import langgraph.graph, langchain_core.tools
+before = set(sys.modules)
+import langchain_filestate
+print("\\n".join(set(sys.modules) - before))
+"""
+
+
+def test_the_package_loads_no_extra_and_little_else() -> None:
+    done = subprocess.run([sys.executable, "-c", SEEN], capture_output=True, text=True, check=True)
+    new = set(done.stdout.split())
+    tops = {name.partition(".")[0] for name in new}
+    extras = {"langchain", "charset_normalizer", "PIL", "pypdf", "rich", "pygments", "platformdirs", "psycopg"}
+    assert not tops & (extras | {"pathspec", "unidiff", "deepagents"})
+    late = ("middleware", "display", "_store_shelf", "_nearmiss", "_media_pdf", "_media_image", "_rewind", "_approval")
+    assert not new & {f"langchain_filestate.{name}" for name in late}
