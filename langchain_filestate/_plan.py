@@ -138,7 +138,7 @@ def refuse_placeholders(
     *,
     where: str,
     advice: str,
-    whole: Callable[[], tuple[str, str]] | None = None,
+    in_file: Callable[[], frozenset[str]] | None = None,
 ) -> None:
     """Refuse a new text in which a placeholder stands in for lines of the old one.
 
@@ -148,15 +148,14 @@ def refuse_placeholders(
         policy: May allow it.
         where: In which text the lines are counted, for the message.
         advice: What to do instead.
-        whole: Gives the whole file before and after, where the texts are only a part of it: it may have more of such
-            lines, and then they are its subject.
+        in_file: Gives those of the whole file, where the texts are only a part of it: it may have more of such lines,
+            and then they are its subject.
     """
     if policy.allow_placeholders:
         return
     found = _omission.find_placeholders(before, after)
-    if found and whole is not None:
-        real = {line for _, line in _omission.find_placeholders(*whole())}
-        found = [(number, line) for number, line in found if line in real]
+    if found and in_file is not None:
+        found = [(number, line) for number, line in found if line in in_file()]
     if not found:
         return
     quoted = "; ".join(f"line {number}: {_shortened(line)}" for number, line in found[:3])

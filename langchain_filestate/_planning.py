@@ -7,10 +7,10 @@ the agent knows the file, is decided in `_editor`.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from langchain_filestate import _match, _patch, _text
+from langchain_filestate import _match, _omission, _patch, _text
 from langchain_filestate._cellplan import NotebookEdit
 from langchain_filestate._plan import Plan, cells_in, created_text, line_count, refuse_placeholders
 from langchain_filestate._rules import plain
@@ -60,6 +60,7 @@ class Edit:
             old, new, everywhere = self.edits[0]
             splices = _match.replace(data, fmt, old, new, replace_all=everywhere)
         after = _match.apply(data, splices)
+        in_file = cache(partial(_placeholders, data, after, fmt))
         for number, (old, new, _) in enumerate(self.edits, 1):
             refuse_placeholders(
                 old,
@@ -67,7 +68,7 @@ class Edit:
                 policy,
                 where=f"new_string of edit {number}" if self.many else "new_string",
                 advice="Give the full text, or take fewer lines into old_string: only those that change.",
-                whole=partial(_texts, data, after, fmt),
+                in_file=in_file,
             )
         cells = cells_in(before.path, after)
         notes = [f"{len(splices)} replacements were made."] if len(splices) > 1 else []
@@ -215,7 +216,7 @@ class Write:
 Operation = Edit | Write | NotebookEdit
 
 
-def _texts(data: bytes, after: bytes, fmt: _text.Format) -> tuple[str, str]:
-    """The whole file before and after, for those who judge a part of it."""
-    start = len(fmt.bom)
-    return _text.decode(data[start:], fmt), _text.decode(after[start:], fmt)
+def _placeholders(data: bytes, after: bytes, fmt: _text.Format) -> frozenset[str]:
+    """Those that stand in for lines of the whole file."""
+    old, new = (_text.decode(text[len(fmt.bom) :], fmt) for text in (data, after))
+    return frozenset(line for _, line in _omission.find_placeholders(old, new))
