@@ -83,7 +83,7 @@ def test_one_patch_one_change_one_event(session: Make, tmp_path: Path) -> None:
     assert (result.replacements, result.replace_all, result.patch.added, result.patch.removed) == (3, False, 3, 3)
     assert len(result.patch.hunks) == 2
     assert message.text.endswith("3 replacements were made.")
-    assert len(s.toolkit.history.changes()) == 1
+    assert len(s.toolkit.history.changes(path=str(path))) == 1
     assert seen(s, path) == set(range(1, 61))
     assert s.one(write(path, "new\n")).status == "success"
 

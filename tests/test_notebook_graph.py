@@ -102,7 +102,7 @@ def test_the_result_tells_the_new_order_and_the_patch_the_bytes(session: Make, t
     assert deleted.cell_ids == ("code-1", new_id, "code-2", "end")
     assert "The cells are now: code-1, " in third.content
     assert sources(path) == {"code-1": "a = 1\nb = 2", new_id: "new = 1", "code-2": "c = 4", "end": "end"}
-    assert (inserted.before, replaced.before) == (s.toolkit.history.changes()[0].before, inserted.after)
+    assert (inserted.before, replaced.before) == (s.toolkit.history.changes(path=str(path))[0].before, inserted.after)
     assert s.toolkit.history.content(inserted.before) == before
     assert '+    "c = 4"' in str(replaced.patch)
     assert not any([inserted.stale_recovered, inserted.content_not_in_model_context, inserted.user_modified])
