@@ -149,6 +149,7 @@ class Memory:
             record = _records.load(records.get(path)) if isinstance(records, dict) else None
             if record is not None:
                 self.records[agent] = record
+        self._known: dict[str | None, Known] = {}
         self._pending: dict[str, bool] = {}
         if call.place is not None:
             self._pending = siblings.evidence(call.place)
@@ -164,11 +165,17 @@ class Memory:
 
     def known(self, digest: str | None) -> Known:
         """What the calling agent may build on now, given the bytes on disk."""
-        return _records.known(self.records, self._call.agent, digest, self._counting)
+        known = self._known.get(digest)
+        if known is None:
+            known = _records.known(self.records, self._call.agent, digest, self._counting)
+            self._known[digest] = known
+        return known
 
     def carried(self, digest: str | None) -> tuple[View, ...]:
         """The views of these bytes to keep in the record: those that count, or will when the step is over."""
-        known = _records.known(self.records, self._call.agent, digest, self._carried)
+        known = self.known(digest)
+        if self._pending:  # there is more than what counts
+            known = _records.known(self.records, self._call.agent, digest, self._carried)
         return known.views if known.record is not None and known.record.digest == digest else ()
 
     def _counting(self, evidence: Collection[str]) -> Collection[str]:
