@@ -2,7 +2,7 @@
 
     python -m tests.long compare [--rounds 100] [--only FileStateMiddleware,...]
 
-Needs the dependency group `bench` (`pip install --group bench`). Every pack gets an agent of `create_agent` with a
+Needs the dependency group `bench` (`pip install deepagents langchain-anthropic langchain-community`). Every pack gets an agent of `create_agent` with a
 scripted model. What is judged is the files, not what the tools say.
 """
 
@@ -354,7 +354,12 @@ def crash(pack: Pack, root: Path) -> str:
     now = path.read_bytes()
     if now != BIG:
         return f"half a file ({len(now) // 1000} of {len(BIG) // 1000} kB)"
-    return "old file stays" + (", and a temporary one" if len(os.listdir(root)) > 1 else "")
+    if len(os.listdir(root)) == 1:
+        return "old file stays"
+    session = pack.session(root)
+    pack.change(session, "a.txt", "change", "changed", text=str(session.one(pack.read("a.txt")).content))
+    assert path.read_bytes().startswith(b"changed")
+    return "old file stays, and a temporary one" + (" until the next write" if len(os.listdir(root)) == 1 else "")
 
 
 def crash_child(pack: Pack, root: Path) -> None:
@@ -450,7 +455,9 @@ def main(argv: list[str]) -> int:
         try:
             packs.append(PACKS[name]())
         except ImportError as error:
-            print(f"{name}: {error}. It needs the dependency group `bench`: pip install --group bench")
+            print(
+                f"{name}: {error}. It needs the dependency group `bench`: pip install deepagents langchain-anthropic langchain-community"
+            )
             return 2
     versions = [f"{pack.package} {importlib.metadata.version(pack.package)}" for pack in packs]
     print("|", " | ".join(["", *(f"{v}: `{p.name}`" for p, v in zip(packs, versions, strict=True))]), "|")
