@@ -201,6 +201,20 @@ def test_a_cut_diff_is_not_seen(tmp_path: Path) -> None:
     assert edited.artifact["stale_recovered"] is True
 
 
+def test_what_a_notice_had_no_room_for_is_not_known_to_an_edit_either(tmp_path: Path) -> None:
+    session = agent_session(tmp_path, limits=Limits(max_notice_lines=1))
+    path = tmp_path / "a.txt"
+    path.write_text(text(40))
+    session.say(read("a.txt"))
+    path.write_text(text(40).replace("line", "row"))
+    session.say("hm")
+    edited = session.one(edit("a.txt", "row 7\n", "row seven\n"))
+    assert edited.artifact["stale_recovered"] is True
+    assert str(edited.content).endswith("what changed is not known here. Read it again where you build on it.")
+    refused = session.one(edit("a.txt", "line 8\n", "x\n"))
+    assert code(refused) == "no_match"
+
+
 def test_without_the_old_bytes_there_is_no_diff_and_no_credit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As after a restart."""
     session = agent_session(tmp_path)

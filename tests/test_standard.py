@@ -13,8 +13,8 @@ from langchain_tests.unit_tests import ToolsUnitTests
 from langchain_filestate import FileToolkit
 from langchain_filestate.tools import FileTool
 
-CELL = {"cell_type": "code", "execution_count": None, "id": "c1", "metadata": {}, "outputs": [], "source": ["x = 1"]}
-NOTEBOOK = {"cells": [CELL], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+CELL: dict[str, Any] = {"cell_type": "code", "execution_count": None, "id": "c1", "metadata": {}, "outputs": [], "source": ["x = 1"]}
+NOTEBOOK: dict[str, Any] = {"cells": [CELL], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 
 
 def toolkit() -> FileToolkit:
@@ -69,31 +69,31 @@ class _Notebook(_Base):
     example = {"file_path": "n.ipynb", "cell_id": "c1", "new_source": "x = 2"}
 
 
-class TestReadUnit(_Read, ToolsUnitTests): ...  # type: ignore[misc]
+class TestReadUnit(_Read, ToolsUnitTests): ...
 
 
-class TestReadIntegration(_Read, ToolsIntegrationTests): ...  # type: ignore[misc]
+class TestReadIntegration(_Read, ToolsIntegrationTests): ...
 
 
-class TestEditUnit(_Edit, ToolsUnitTests): ...  # type: ignore[misc]
+class TestEditUnit(_Edit, ToolsUnitTests): ...
 
 
-class TestEditIntegration(_Edit, ToolsIntegrationTests): ...  # type: ignore[misc]
+class TestEditIntegration(_Edit, ToolsIntegrationTests): ...
 
 
-class TestManyUnit(_Many, ToolsUnitTests): ...  # type: ignore[misc]
+class TestManyUnit(_Many, ToolsUnitTests): ...
 
 
-class TestManyIntegration(_Many, ToolsIntegrationTests): ...  # type: ignore[misc]
+class TestManyIntegration(_Many, ToolsIntegrationTests): ...
 
 
-class TestWriteUnit(_Write, ToolsUnitTests): ...  # type: ignore[misc]
+class TestWriteUnit(_Write, ToolsUnitTests): ...
 
 
-class TestWriteIntegration(_Write, ToolsIntegrationTests): ...  # type: ignore[misc]
+class TestWriteIntegration(_Write, ToolsIntegrationTests): ...
 
 
-class TestNotebookUnit(_Notebook, ToolsUnitTests): ...  # type: ignore[misc]
+class TestNotebookUnit(_Notebook, ToolsUnitTests): ...
 
 
-class TestNotebookIntegration(_Notebook, ToolsIntegrationTests): ...  # type: ignore[misc]
+class TestNotebookIntegration(_Notebook, ToolsIntegrationTests): ...

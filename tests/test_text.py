@@ -734,8 +734,10 @@ def test_ln_04_a_long_line_neither_hides_nor_skips_the_next() -> None:
     view = one(data, limit=3)
     assert view.text.endswith("\n     3\tKEY")
     assert view.notes == (
-        "Cut after 2000 characters: line 2. Read the rest of such a line N with offset=N, column=2001, limit=1. "
-        "(Or all of it with offset=N, limit=1: only a line that was shown whole counts as read.)",
+        (
+            "Cut after 2000 characters: line 2. Read the rest of such a line N with offset=N, column=2001, limit=1. "
+            "(Or all of it with offset=N, limit=1: only a line that was shown whole counts as read.)"
+        ),
         "Shown: lines 1-3 of 4. Read on with offset=4.",
     )
     assert view.seen == ((1, 1), (3, 3))
