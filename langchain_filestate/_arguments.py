@@ -19,10 +19,13 @@ class ReadFileArguments(Arguments):
     """Arguments of `read_file`."""
 
     offset: int = Field(
-        default=1, description="First line to show, counted from 1. A negative number counts from the end."
+        default=1,
+        description="First line to show (cell of a notebook, page of a PDF), counted from 1. A negative number counts "
+        "from the end.",
     )
     limit: int | None = Field(
-        default=None, description="How many lines to show. Leave it out to read on as far as one result allows."
+        default=None,
+        description="How many lines (cells, pages) to show. Leave it out to read on as far as one result allows.",
     )
     column: int = Field(
         default=1, description="First character of the first line, from 1: to go on inside a very long line."

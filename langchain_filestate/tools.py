@@ -183,9 +183,9 @@ class EditNotebookTool(FileTool):
 
     name: str = "edit_notebook"
     description: str = (
-        "Change one cell of a Jupyter notebook (.ipynb) that has been read: replace its text, insert a new cell after "
-        "cell_id (without cell_id: at the top), or delete it. Outputs of a code cell whose text changes are cleared; "
-        "other cells stay as they are."
+        "Change one cell of a Jupyter notebook (.ipynb) that has been read: insert a new cell after cell_id (without "
+        "cell_id: at the top), or replace or delete one, which must have been read in full itself. Outputs of a code "
+        "cell whose text changes are cleared; other cells stay as they are."
     )
     args_schema: type[Arguments] = EditNotebookArguments
 
