@@ -146,15 +146,15 @@ def test_blocks_survive_a_checkpoint(tmp_path: Path) -> None:
         saver.conn.close()
 
 
-def test_a_large_picture_by_another_name(session: Make, tmp_path: Path) -> None:
+def test_a_large_picture_by_another_name(tmp_path: Path) -> None:
     noise = Image.effect_noise((2200, 2200), 90).convert("RGB")
     noise.save(tmp_path / "x.dat", "PNG", compress_level=0)
     assert (tmp_path / "x.dat").stat().st_size > 8 << 20
-    message = session().one(read("x.dat"))
+    message = graph_session(tmp_path).one(read("x.dat"))
     assert blocks(message)
     assert "Scaled down" in message.text
     (tmp_path / "large.log").write_bytes(b"line\n" * (2 << 20))
-    lines = session(thread="2").one(read("large.log", limit=2))
+    lines = graph_session(tmp_path).one(read("large.log", limit=2))
     assert lines.text.startswith("     1\tline\n     2\tline")
 
 
@@ -226,9 +226,9 @@ def test_without_the_extra_a_note_says_what_is_missing(
 # ---- PDFs -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_large_pdf_page_by_page(session: Make, tmp_path: Path) -> None:
+def test_a_large_pdf_page_by_page(tmp_path: Path) -> None:
     (tmp_path / "x.pdf").write_bytes(pdf(500))
-    s = session()
+    s = graph_session(tmp_path)
     first, middle, last, gone = s.say(
         read("x.pdf"), read("x.pdf", offset=250, limit=2), read("x.pdf", offset=-1), read("x.pdf", offset=501)
     )

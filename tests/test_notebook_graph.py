@@ -327,12 +327,24 @@ def test_a_place_means_what_it_meant_when_the_call_was_made(session: Make, tmp_p
             cell(path, "cell-2", mode="delete"),
             cell(path, "cell-3", "the end"),
             cell(path, "cell-0", "in front", "insert"),
+            cell(path, None, "top", "insert"),
         ],
     )
-    assert [code(m) for m in out] == [None, None, None, None, "ambiguous", None, None, None]
+    assert [code(m) for m in out] == [None, None, None, None, "ambiguous", None, None, None, None]
     there = ["".join(one["source"]) for one in json.loads(path.read_bytes())["cells"]]
-    assert there == ["# new head", "in front", "a = 2", "after c", "the end"]
-    assert s.one(cell(path, "cell-4", "over")).status == "success"
+    assert there == ["top", "# new head", "in front", "a = 2", "after c", "the end"]
+    assert s.one(cell(path, "cell-5", "over")).status == "success"
+
+
+def test_a_place_is_not_guessed_where_the_old_bytes_are_not_known(
+    session: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = put(tmp_path / "n.ipynb")
+    s = session()
+    s.say(read(path))
+    monkeypatch.setattr(s.toolkit.history, "content", lambda _: None)
+    out = s.say([cell(path, "code-1", "x"), cell(path, "cell-2", "y"), cell(path, "code-2", "z")])
+    assert [code(m) for m in out] == [None, "ambiguous", None]
 
 
 def test_without_the_old_bytes_only_inserts_go_ahead(
