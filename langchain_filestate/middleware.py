@@ -48,8 +48,10 @@ class WatchedState(ToolsState):
 
 def _told(request: ModelRequest[Any], news: Mapping[str, Any], gone: Mapping[str, ToolMessage]) -> ModelRequest[Any]:
     """The request with the notice at its end, if there is one, and without the media that gave way."""
+    if not gone and "messages" not in news:
+        return request
     messages = [*(gone.get(str(message.id), message) for message in request.messages), *news.get("messages", ())]
-    return request.override(messages=messages) if gone or "messages" in news else request
+    return request.override(messages=messages)
 
 
 class FileToolsMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -157,9 +159,9 @@ class FileStateMiddleware(FileToolsMiddleware):
         update: dict[str, Any] = {}
         if missing != (request.state.get(LEFT_OUT) or []):
             update[LEFT_OUT] = missing
-        kept = [gone[str(message.id)] for message in request.state["messages"] if message.id in gone]
-        if kept:
-            update["messages"] = kept
+        if gone:
+            kept = [gone[str(message.id)] for message in request.state["messages"] if message.id in gone]
+            update |= {"messages": kept} if kept else {}
         if news:
             update[CHANNEL] = news[CHANNEL]
             response = replace(response, result=[*news.get("messages", ()), *response.result])

@@ -35,6 +35,9 @@ def _fields(message: Any) -> Mapping[str, Any]:
     return getattr(message, "__dict__", {})
 
 
+_NOTHING: dict[str, Any] = {}
+
+
 def _remember(memo: dict[str, int], key: str, value: int) -> None:
     if len(memo) >= _MEMO:
         memo.clear()
@@ -93,13 +96,12 @@ class Messages:
         Its text tells that it was not cut where this one is not: another toolkit may have had other limits.
         """
         messages = self._messages or ()
-        for at in range(len(messages) - 1, -1, -1):
-            message = messages[at]
-            artifact = _fields(message).get("artifact")
+        artifacts: list[Any] = [getattr(message, "__dict__", _NOTHING).get("artifact") for message in messages]
+        alike = [at for at, each in enumerate(artifacts) if each.__class__ is dict and each.get("digest") == digest]
+        for at in reversed(alike):
+            message, artifact = messages[at], artifacts[at]
             if (
-                isinstance(artifact, dict)
-                and artifact.get("kind") == "read"
-                and artifact.get("digest") == digest
+                artifact.get("kind") == "read"
                 and artifact.get("file_path") == path
                 and (artifact.get("first_line"), artifact.get("last_line")) == (first, last)
                 and not artifact.get("unchanged")
