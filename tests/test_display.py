@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, HumanMessage, RemoveMessage, ToolMessage
+from langgraph.store.memory import InMemoryStore
 
 from langchain_filestate import FileHistory, FileToolkit, StructuredPatch, display, parse_result
 from langchain_filestate._diff import Budget
@@ -571,7 +572,7 @@ def test_a_deletion_that_is_announced(folder: Path) -> None:
 
 
 def test_two_threads_in_the_order_in_which_they_worked(folder: Path) -> None:
-    history = FileHistory()
+    history = FileHistory(InMemoryStore())  # of this test alone: other tests have threads of these names
     one = agent_session(folder, history=history, name="one", thread="one")
     two = agent_session(folder, history=history, name="two", thread="two")
     one.say(read("a.py"), edit("a.py", "x = 1", "x = 9"))
