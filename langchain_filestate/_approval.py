@@ -101,13 +101,19 @@ class Asker:
         with run.lock:
             asked = {entry["number"]: entry["question"] for entry in self._history.asked(self._task)}
             self._collect()
+            later = None
             for number in reversed(range(len(run.answers))):
-                if asked.get(number) == mine:
+                question = asked.get(number)
+                if question == mine:
                     try:
-                        return decision(run.answers[number], planned, args)
+                        found = decision(run.answers[number], planned, args)
                     except _Unreadable as error:
                         wrong = f"The last answer could not be read: {error}\n"
                         break
+                    return later if later is not None and found.approved else found
+                same = question is not None and (question["call"], question["path"]) == (mine["call"], mine["path"])
+                if later is None and same:
+                    later = _rejection(run.answers[number])  # a person's last no goes before an older yes
             if run.question is None:
                 run.question = request(planned, args, self._max_lines, wrong)
                 number = len(run.answers)
@@ -138,6 +144,16 @@ _TEXTS = frozenset({"old_string", "new_string", "replace_all", "edits", "content
 """Arguments that a person may change while approving."""
 
 
+def _rejection(answer: Any) -> Answer | None:
+    """The answer, if it is a no in whatever shape it can be read."""
+    decisions = answer.get("decisions") if isinstance(answer, dict) else None
+    match decisions:
+        case [{"type": "reject" | "respond"} as said]:
+            return Answer(approved=False, message=str(said.get("message") or ""))
+        case _:
+            return None
+
+
 def decision(answer: Any, planned: PlannedChange, given: Mapping[str, Any]) -> Answer:
     """What a person's answer says about this change.
 
@@ -152,14 +168,16 @@ def decision(answer: Any, planned: PlannedChange, given: Mapping[str, Any]) -> A
         _Unreadable: The answer has another shape.
         Refused: An edited decision names another tool or another file, or changes something else than the texts.
     """
+    rejected = _rejection(answer)
+    if rejected is not None:
+        return rejected
     decisions = answer.get("decisions") if isinstance(answer, dict) else None
     match decisions:
         case [{"type": "approve"}]:
             return Answer(approved=True)
-        case [{"type": "reject" | "respond"} as said]:
-            return Answer(approved=False, message=str(said.get("message") or ""))
         case [{"type": "edit", "edited_action": {"name": name, "args": dict(args)}}]:
-            other = next((key for key, value in args.items() if key not in _TEXTS and value != given.get(key)), None)
+            fixed = (key for key, value in args.items() if key not in _TEXTS & given.keys() and value != given.get(key))
+            other = next(fixed, None)
             if name != planned.tool or other is not None:
                 raise Refused(
                     f"The user's decision is about another {'tool' if name != planned.tool else other} than your call; "

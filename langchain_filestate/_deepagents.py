@@ -114,7 +114,8 @@ def _check_paths(backend: Any, ours: Ours) -> None:
 def _check_permissions(rules: Iterable[Any], ours: Ours) -> None:
     for rule in rules:
         write = "write" in rule.operations
-        if rule.mode == "deny" and not (ours.deny or (write and ours.read_only)):
+        # What may not be read needs `deny`; `read_only` closes writing alone.
+        if rule.mode == "deny" and not (ours.deny or ("read" not in rule.operations and ours.read_only)):
             raise WiringError(
                 f"deepagents' permissions deny {', '.join(rule.paths)}, but they do not bind the tools of "
                 "FileStateMiddleware. Give it the same as deny=[...] or read_only=[...] (gitignore patterns)."

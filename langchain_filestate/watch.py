@@ -211,7 +211,7 @@ def _lines(data: bytes, profile: _text.Profile) -> list[str]:
 
 def seen(path: str, evidence: str, toolkit: FileToolkit, *, agent: str | None = None) -> dict[str, Any]:
     """Book a file whose whole current text stands in a message: `FileToolkit.seen`."""
-    location = toolkit.workspace.locate(path, write=False)
+    location = toolkit.workspace.locate(str(path), write=False)  # a person may well give a `Path`
     with toolkit.workspace.open(location) as target, _disk.lock(location.path):
         snapshot = _disk.snapshot(target, max_bytes=toolkit.policy.limits.max_file_bytes)
     if snapshot is None:

@@ -218,6 +218,27 @@ def test_a_change_that_was_taken_back_leaves_the_answer_good(session: Make, tmp_
     assert (code(m), path.read_text()) == ("rejected", "one\ntwo\n")
 
 
+def test_the_last_no_goes_before_an_older_yes(session: Make, tmp_path: Path) -> None:
+    s = prepared(session, tmp_path)
+    path = tmp_path / "a.txt"
+    ask(s, edit("a.txt", "one", "1"))
+    path.write_text("one\nby hand\n")
+    assert answer(s, APPROVE) == []  # the question is another by now
+    path.write_text("one\ntwo\n")
+    (m,) = answer(s, reject("No more of this."))
+    assert (code(m), path.read_text()) == ("rejected", "one\ntwo\n")
+    assert "No more of this." in m.content
+
+
+def test_a_decision_with_texts_of_another_tool_changes_nothing(session: Make, tmp_path: Path) -> None:
+    s = prepared(session, tmp_path)
+    ask(s, edit("a.txt", "one", "1"))
+    strange = {"type": "edit", "edited_action": {"name": "edit_file", "args": {"file_path": "a.txt", "content": "hi"}}}
+    (m,) = answer(s, strange)
+    assert code(m) == "rejected"
+    assert (tmp_path / "a.txt").read_text() == "one\ntwo\n"
+
+
 def test_an_approval_does_not_outlive_what_it_was_given_for(session: Make, tmp_path: Path) -> None:
     """The call becomes stale between question and answer: approval is no way around it."""
     s = prepared(session, tmp_path, recover_stale=False)
