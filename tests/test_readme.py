@@ -22,14 +22,16 @@ def model(*_: Any, **__: Any) -> Scripted:
 def test_blocks_run(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    from langchain import chat_models
     from langchain.agents import factory
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(factory, "init_chat_model", model)
+    monkeypatch.setattr(chat_models, "init_chat_model", model)
     project = tmp_path / "my_project"
     project.mkdir()
     (project / "app.py").write_text("def old():\n    return 1\n")
-    names: dict[str, Any] = {"init_chat_model": model, "__name__": "readme"}
+    names: dict[str, Any] = {"__name__": "readme"}
     exec(compile(BLOCKS[number], f"README block {number}", "exec", dont_inherit=True), names)
     changed = "new()" in (project / "app.py").read_text()
     assert changed == ("old()" in BLOCKS[number])
@@ -46,3 +48,4 @@ def test_the_commands_do_their_own_set_up() -> None:
     assert commands[0].startswith("python3 -m venv .venv && ")
     assert commands[0].rstrip().endswith("python -m langchain_filestate demo")
     assert commands[1].rstrip().endswith("python -m pytest -q")
+    assert commands[2].startswith("python3 -m venv .venv && ")
