@@ -134,7 +134,8 @@ def test_blocks_survive_a_checkpoint(tmp_path: Path) -> None:
     strict = JsonPlusSerializer(allowed_msgpack_modules=None)
     where = str(tmp_path / "saved.db")
     for _ in range(2):  # once more from the file
-        saver = SqliteSaver(sqlite3.connect(where, check_same_thread=False), serde=strict)
+        connection = sqlite3.connect(where, check_same_thread=False)
+        saver = SqliteSaver(connection, serde=strict)
         s = agent_session(tmp_path, checkpointer=saver, pdf="file", history=FileHistory())
         if not tool_messages(s.state()):
             s.say(read("x.png"), read("x.pdf"))
@@ -143,7 +144,7 @@ def test_blocks_survive_a_checkpoint(tmp_path: Path) -> None:
         assert (blocks(file)[0]["type"], blocks(file)[0]["mime_type"]) == ("file", "application/pdf")
         assert isinstance(parse_result(image), ReadResult)
         assert s.model.script == []
-        saver.conn.close()
+        connection.close()
 
 
 def test_a_large_picture_by_another_name(tmp_path: Path) -> None:

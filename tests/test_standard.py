@@ -13,7 +13,14 @@ from langchain_tests.unit_tests import ToolsUnitTests
 from langchain_filestate import FileToolkit
 from langchain_filestate.tools import FileTool
 
-CELL: dict[str, Any] = {"cell_type": "code", "execution_count": None, "id": "c1", "metadata": {}, "outputs": [], "source": ["x = 1"]}
+CELL: dict[str, Any] = {
+    "cell_type": "code",
+    "execution_count": None,
+    "id": "c1",
+    "metadata": {},
+    "outputs": [],
+    "source": ["x = 1"],
+}
 NOTEBOOK: dict[str, Any] = {"cells": [CELL], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
 
 
