@@ -16,7 +16,7 @@ import os
 import stat
 import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from weakref import WeakValueDictionary
@@ -42,7 +42,6 @@ __all__ = [
     "lock",
     "looks_same",
     "remove",
-    "remove_made",
     "scan",
     "size_of",
     "snapshot",
@@ -233,13 +232,6 @@ def size_of(target: Target) -> int | None:
     """Bytes of a file, without opening it; None if there is none. Raises as `stamp`."""
     seen = stamp(target)
     return None if seen is None else seen.size
-
-
-def remove_made(target: Target) -> None:
-    """Delete the directories that were made for a target, as far as they are empty."""
-    for path in reversed(target.made):
-        with suppress(OSError):
-            os.rmdir(path)
 
 
 # ---- the memo of digests ---------------------------------------------------------------------------------------------

@@ -371,17 +371,7 @@ def test_a_sweep_costs_one_stat_per_file(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(stats) == 512
 
 
-# ---- directories that were made, and locks
-
-
-def test_made_directories_go_as_far_as_they_are_empty(tmp_path: Path) -> None:
-    made = (tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a" / "b" / "c")
-    for each in made:
-        each.mkdir()
-    (tmp_path / "a" / "kept").touch()
-    _disk.remove_made(Target(-1, "x", str(made[-1] / "x"), tuple(map(str, made))))
-    assert made[0].exists()
-    assert not made[1].exists()
+# ---- locks
 
 
 def test_a_lock_is_per_path_and_may_be_taken_again() -> None:
