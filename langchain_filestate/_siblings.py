@@ -24,7 +24,7 @@ GRACE_SECONDS = 0.1
 """How long to wait for an earlier call that has not begun: it may have been rejected, or not be run again."""
 
 BUSY_SECONDS = 2.0
-"""The same at most, on a machine so busy that this process has not run for the time above."""
+"""The same at most, on a machine so busy that threads do not get to run when they are due."""
 
 _SLICE = 0.02
 
@@ -55,16 +55,22 @@ class _Message:
 
 
 class _Grace:
-    """The time for a call to begin: as this process has run, not as a busy machine has kept it waiting."""
+    """The time for a call to begin, of which only that counts in which threads got to run when they were due.
+
+    Where this one is woken late, because the machine is busy, the process was stopped or another thread holds the
+    interpreter, the call that has not begun may be kept waiting by the same.
+    """
 
     def __init__(self, started: float) -> None:
-        self._started = started
-        self._ran = self._last = time.process_time()
+        self._end, self._last, self._left = started + BUSY_SECONDS, started, GRACE_SECONDS
 
-    def over(self) -> bool:
-        waited, now = time.monotonic() - self._started, time.process_time()
-        idle, self._last = now - self._last < _SLICE / 10, now
-        return waited >= BUSY_SECONDS or (waited >= GRACE_SECONDS and (idle or now - self._ran >= GRACE_SECONDS))
+    def slice(self) -> float:
+        """Seconds to wait before asking again; 0 or less if the time is over."""
+        now = time.monotonic()
+        passed, self._last = now - self._last, now
+        if passed < 2 * _SLICE:
+            self._left -= passed
+        return min(_SLICE, self._left, self._end - now)
 
 
 class Siblings:
@@ -117,9 +123,11 @@ class Siblings:
                     if phase == "begun":
                         resumed.discard(index)
                     left = started + seconds - time.monotonic()
-                    if left <= 0 or (phase != "begun" and grace.over()):
+                    if phase != "begun":
+                        left = min(left, grace.slice())
+                    if left <= 0:
                         break
-                    self._changed.wait(left if phase == "begun" else min(left, _SLICE))
+                    self._changed.wait(left)
 
     def note(self, place: Place, agent: str, path: str, record: Record, evidence: str, *, written: bool) -> None:
         """Hand a record to later calls of the message.

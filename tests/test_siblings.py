@@ -3,9 +3,13 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from langchain_filestate._records import Record, View
-from langchain_filestate._siblings import GRACE_SECONDS, Place, Siblings
+from langchain_filestate._siblings import BUSY_SECONDS, GRACE_SECONDS, Place, Siblings
+
+if TYPE_CHECKING:
+    import pytest
 
 KEY = ("thread", "checkpoint", "message")
 
@@ -37,6 +41,29 @@ def test_a_call_that_never_begins_is_waited_for_briefly() -> None:
     began = time.monotonic()
     siblings.wait(Place(KEY, 1), [0], 10)
     assert GRACE_SECONDS * 0.9 <= time.monotonic() - began < 5
+
+
+def test_time_in_which_threads_are_kept_from_running_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process is stopped for longer than the grace each time that it waits: the other call could not begin."""
+    siblings, clock = Siblings(), [0.0]
+    waits: list[float] = []
+
+    def wait(seconds: float) -> None:
+        waits.append(seconds)
+        clock[0] += 3 * GRACE_SECONDS if len(waits) < 4 else max(seconds, 0.001)
+        if len(waits) == 3:
+            siblings.begin(Place(KEY, 0))
+        if len(waits) == 4:
+            siblings.end(Place(KEY, 0))
+
+    monkeypatch.setattr("langchain_filestate._siblings.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr(siblings._changed, "wait", wait)
+    siblings.wait(Place(KEY, 1), [0], 10)
+    assert len(waits) == 4
+    waits.clear()
+    ended = clock[0]
+    siblings.wait(Place(KEY, 3), [2], 10)  # it never begins, and there is an end to that too
+    assert clock[0] - ended < 2 * BUSY_SECONDS
 
 
 def test_a_finished_call_is_not_waited_for_and_a_hanging_one_only_so_long() -> None:
