@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from langchain_filestate import _text
-from langchain_filestate._notebook import named, parse
+from langchain_filestate._kind import is_notebook
+from langchain_filestate._notebook import parse
 from langchain_filestate._patch import LineEdit
 from langchain_filestate.errors import Refused
 
@@ -161,7 +162,7 @@ def between(path: str, old: bytes | None, new: bytes | None) -> CellDiff | None:
     Returns:
         None if one of the two is not a notebook.
     """
-    if old is None or new is None or not named(path):
+    if old is None or new is None or not is_notebook(path):
         return None
     try:
         return compare(parse(old), parse(new))

@@ -13,9 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from langchain_filestate import _disk, _notebook, _outside, _reading, _text
+from langchain_filestate import _disk, _kind, _outside, _reading, _text
 from langchain_filestate._call import Memory, Outcome
-from langchain_filestate._cellplan import NotebookEdit
 from langchain_filestate._history import Change, FileHistory, next_seq
 from langchain_filestate._outcomes import (
     Formatted,
@@ -28,8 +27,8 @@ from langchain_filestate._outcomes import (
     since,
     stands,
 )  # fmt: skip
-from langchain_filestate._plan import Before, text_before
-from langchain_filestate._planning import Edit, Operation, Write
+from langchain_filestate._plan import Before, cells_in, text_before
+from langchain_filestate._planning import Edit, Write
 from langchain_filestate._policy import PlannedChange
 from langchain_filestate._rules import plain
 from langchain_filestate.errors import Refused
@@ -37,6 +36,7 @@ from langchain_filestate.errors import Refused
 if TYPE_CHECKING:
     from langchain_filestate._call import Call
     from langchain_filestate._plan import Plan
+    from langchain_filestate._planning import Operation
     from langchain_filestate._policy import Policy
     from langchain_filestate._records import Known, Record
     from langchain_filestate._siblings import Siblings
@@ -184,9 +184,9 @@ class Editor:
             if not op.whole and not (isinstance(op, Edit) and not op.many and not op.edits[0][0]):
                 raise _reading.missing(self.workspace, location, " Use write_file to create it.")
             return Before(location.path, None, None)
-        if isinstance(op, NotebookEdit) and not _notebook.named(location.path):
+        if not isinstance(op, (Edit, Write)) and not _kind.is_notebook(location.path):
             raise Refused("This is not a notebook (.ipynb). Use edit_file instead.", code="bad_notebook")
-        if isinstance(op, Edit) and _notebook.holds_cells(location.path, snapshot.data):
+        if isinstance(op, Edit) and cells_in(location.path, snapshot.data) is not None:
             raise Refused("This file is a notebook. Use edit_notebook to change its cells.", code="is_notebook")
         return text_before(location.path, snapshot.data, snapshot.digest, self.policy)
 
@@ -220,7 +220,7 @@ class Editor:
         if (
             isinstance(op, Write)
             and self.policy.require_read != "never"
-            and _notebook.holds_cells(before.path, before.data)
+            and cells_in(before.path, before.data) is not None
         ):
             raise Refused(
                 "This notebook exists. It is read as cells, so its raw text has not been seen: "

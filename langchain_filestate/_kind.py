@@ -1,5 +1,7 @@
 """What content that is no text looks like, for the refusal that names it: by signature, never by the file's name.
 
+A notebook is text; only what its name says stands here, so that the modules for cells are loaded where there is one.
+
 Signatures are those of the formats' own specifications, as `file` (magic(5)) lists them.
 """
 
@@ -31,6 +33,11 @@ _SIGNATURES = (
     (b"\x80\x05\x95", "a Python pickle"),
     (b"\x80\x04\x95", "a Python pickle"),
 )
+
+
+def is_notebook(path: str) -> bool:
+    """True if the name says that the file is a Jupyter notebook."""
+    return path.lower().endswith(".ipynb")
 
 
 def describe(reason: str, head: bytes, size: int) -> str:

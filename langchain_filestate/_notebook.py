@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from langchain_filestate._match import Splice
 
 __all__ = [
-    "Cell", "Edited", "Notebook", "delete_cell", "find_cell", "holds_cells", "insert_cell", "named", "parse", "render",
+    "Cell", "Edited", "Notebook", "delete_cell", "find_cell", "insert_cell", "parse", "render",
     "replace_cell",
 ]  # fmt: skip
 
@@ -63,22 +63,6 @@ _METADATA: dict[str, dict[str, Callable[[Any], bool]]] = {  # what nbformat rest
     },
 }
 _IDS_SINCE = 5  # nbformat 4.5, https://jupyter.org/enhancement-proposals/62-cell-id/cell-id.html
-
-
-def named(path: str) -> bool:
-    """True if the name says that the file is a Jupyter notebook."""
-    return path.lower().endswith(".ipynb")
-
-
-def holds_cells(path: str, data: bytes) -> bool:
-    """True if the file is a notebook by its name and by its content; a broken one is text, and is mended as text."""
-    if not named(path):
-        return False
-    try:
-        parse(data)
-    except Refused:
-        return False
-    return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from langchain_filestate import _celldiff, _outside, _patch, _records, _text
+from langchain_filestate import _outside, _patch, _records, _text
 from langchain_filestate._history import next_seq
-from langchain_filestate._plan import cells_in
+from langchain_filestate._plan import cell_changes, cells_in
 from langchain_filestate._records import Record, View
 from langchain_filestate.errors import Refused
 
@@ -211,7 +211,7 @@ def _difference(item: Item, history: FileHistory, policy: Policy) -> _Difference
     before = history.content(old.digest) if old is not None and old.digest else None
     cells = cells_in(now.path, now.data)
     if cells is not None:
-        return _Difference(cells, cells=_celldiff.between(now.path, before, now.data))
+        return _Difference(cells, cells=cell_changes(now.path, before, now.data))
     try:
         lines = _text.profile(now.data, policy.encodings).lines
     except Refused:  # no text any more

@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from langchain_filestate import _celldiff, _outside, _patch, _records, _text
+from langchain_filestate import _outside, _patch, _records, _text
 from langchain_filestate._call import Outcome
-from langchain_filestate._cellplan import NotebookEdit
-from langchain_filestate._plan import Facts, cells_in
+from langchain_filestate._plan import Facts, cell_changes, cells_in
+from langchain_filestate._planning import Edit, Write
 from langchain_filestate._records import Record, View
 from langchain_filestate.errors import Refused
 from langchain_filestate.results import EditResult, FailureResult, NotebookResult, WriteResult, parse_result
@@ -75,7 +75,7 @@ def since(history: FileHistory, before: Before, known: Known) -> tuple[bytes | N
 
 def stands(at: Shop, call: Call, op: Operation, before: Before, plan: Plan, known: Known, *, stale: bool) -> bool:
     """Say whether a change is still what the agent meant, in a file that changed; raises `Refused` for unseen cells."""
-    if not isinstance(op, NotebookEdit):
+    if isinstance(op, (Edit, Write)):
         return plan.unique or not stale
     number = next((first for first, _ in plan.touched()), 0)
     record, data = known.record, before.data or b""
@@ -106,7 +106,7 @@ def outcome_of(at: Shop, call: Call, ready: Ready, after: str, seq: int, formatt
         out = not ready.known.views
         old, who = since(at.history, before, ready.known)
         notes = (*notes, _outside.also_changed(call, before, old, who, at.policy))
-        cells = _celldiff.between(before.path, old, before.data)
+        cells = cell_changes(before.path, old, before.data)
     facts = Facts(after, plan.patch, plan.lines, len(plan.after), ready.stale, out, ready.given is not None, notes)
     views, units = _views_after(call, ready, cells), plan.units
     if not full:  # the model has seen neither its call nor the note with all of the new text
@@ -158,7 +158,7 @@ def _with_hook(
         return replace(facts, notes=(*facts.notes, told)), (), 0
     path, encodings, most = ready.before.path, at.policy.encodings, at.policy.limits.max_diff_lines
     lines, cells = _lines_of(now.data, encodings), cells_in(path, now.data)
-    difference = _celldiff.between(path, ready.plan.after, now.data)
+    difference = cell_changes(path, ready.plan.after, now.data)
     if difference is not None:
         said, shown = difference.text(most)
         views = _records.move(views, difference.edits(shown), call.evidence)

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from langchain_filestate import _celldiff, _patch, _text
+from langchain_filestate import _patch, _text
 from langchain_filestate._patch import LineEdit
+from langchain_filestate._plan import cell_changes
 from langchain_filestate._records import covers
 from langchain_filestate.errors import Refused
 
@@ -135,7 +136,7 @@ def stale(call: Call, before: Before, old: bytes | None, who: Change | None, pol
     text = f"{STALE} It was changed {by}." if by else STALE
     if old is None or before.data is None:
         return Stale(text)
-    cells = _celldiff.between(before.path, old, before.data)
+    cells = cell_changes(before.path, old, before.data)
     lines: Iterable[int]
     if cells is not None:
         shown, parts = cells.text(policy.limits.max_diff_lines)
@@ -154,7 +155,7 @@ def also_changed(call: Call, before: Before, old: bytes | None, who: Change | No
     said = f"The file had also been changed elsewhere since you read it{f' ({by})' if by else ''}"
     if old is None:
         return f"{said}; what changed is not known here. Read it again where you build on it."
-    cells = _celldiff.between(before.path, old, before.data)
+    cells = cell_changes(before.path, old, before.data)
     if cells is not None:
         return f"{said}: {cells.summary()}. Read those cells again if they matter."
     patch = _patch.patch_bytes(before.path, old, before.data, policy.encodings)

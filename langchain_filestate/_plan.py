@@ -6,13 +6,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from langchain_filestate import _media, _notebook, _omission, _text
+from langchain_filestate import _media, _omission, _text
+from langchain_filestate._kind import is_notebook
 from langchain_filestate._rules import plain
 from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from langchain_filestate._celldiff import CellDiff
     from langchain_filestate._patch import LineEdit, StructuredPatch
     from langchain_filestate._policy import Policy
 
@@ -116,13 +118,24 @@ def text_before(path: str, data: bytes, digest: str, policy: Policy) -> Before:
 
 
 def cells_in(path: str, data: bytes) -> int | None:
-    """How many cells a file has; None if it is no notebook by its name and by its content."""
-    if not _notebook.named(path):
+    """How many cells a file has; None if it is no notebook by its name and by its content: a broken one is text."""
+    if not is_notebook(path):
         return None
+    from langchain_filestate import _notebook  # noqa: PLC0415  few files are one
+
     try:
         return len(_notebook.parse(data).cells)
     except Refused:
         return None
+
+
+def cell_changes(path: str, old: bytes | None, new: bytes | None) -> CellDiff | None:
+    """What became of the cells of a notebook; None if one of the two is none, or is not known."""
+    if old is None or new is None or not is_notebook(path):
+        return None
+    from langchain_filestate import _celldiff  # noqa: PLC0415  few files are one
+
+    return _celldiff.between(path, old, new)
 
 
 def line_count(data: bytes, fmt: _text.Format) -> int:

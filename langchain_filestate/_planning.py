@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from langchain_filestate import _match, _omission, _patch, _text
-from langchain_filestate._cellplan import NotebookEdit
 from langchain_filestate._plan import Plan, cells_in, created_text, line_count, refuse_placeholders
 from langchain_filestate._rules import plain
 from langchain_filestate.errors import Refused
@@ -20,6 +19,7 @@ from langchain_filestate.results import EditResult, WriteResult
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from langchain_filestate._cellplan import NotebookEdit
     from langchain_filestate._plan import Before, Facts
     from langchain_filestate._policy import Policy
 
@@ -213,7 +213,7 @@ class Write:
         return text, result
 
 
-Operation = Edit | Write | NotebookEdit
+Operation: TypeAlias = "Edit | Write | NotebookEdit"
 
 
 def _placeholders(data: bytes, after: bytes, fmt: _text.Format) -> frozenset[str]:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from langchain_filestate import _disk, _media, _notebook, _text
+from langchain_filestate import _disk, _media, _text
 from langchain_filestate._call import Memory, Outcome
+from langchain_filestate._kind import is_notebook
 from langchain_filestate._records import Record, View, tidy
 from langchain_filestate._rules import plain
 from langchain_filestate.errors import Refused
@@ -98,7 +99,7 @@ def _show(call: Call, op: Read, location: Location, target: Target, at: Shop) ->
         if kind is not None:
             return _media_view(call, op, location, snapshot, kind, policy)
         at.history.remember(snapshot.data, snapshot.digest)
-        cells = _notebook_view(op, snapshot, policy) if _notebook.named(location.path) else None
+        cells = _notebook_view(op, snapshot, policy) if is_notebook(location.path) else None
         view = cells or _text_view(op, snapshot.data, policy)
     memory = Memory(call, at.siblings, location.path)
     profile, window = view.profile, view.window
@@ -146,7 +147,7 @@ def _show(call: Call, op: Read, location: Location, target: Target, at: Shop) ->
 
 def _held_whole(path: str, target: Target, size: int, policy: Policy) -> bool:
     """True for a large file that is not shown by lines."""
-    if _notebook.named(path):
+    if is_notebook(path):
         return size <= policy.limits.max_file_bytes
     if size > MEDIA_BYTES:
         return False
@@ -205,6 +206,8 @@ def _scan(op: Read, target: Target, policy: Policy) -> _View:
 
 def _notebook_view(op: Read, snapshot: _disk.Snapshot, policy: Policy) -> _View | None:
     """The cells; None for a file that has the name of a notebook and is none, which is shown as text."""
+    from langchain_filestate import _notebook  # noqa: PLC0415  few files are one
+
     try:
         notebook = _notebook.parse(snapshot.data)
     except Refused:

@@ -28,7 +28,6 @@ from langchain_filestate._arguments import (
     WriteFileArguments,
 )
 from langchain_filestate._call import Answer, Call
-from langchain_filestate._cellplan import NotebookEdit
 from langchain_filestate._deepagents import Ours
 from langchain_filestate._editor import Editor
 from langchain_filestate._history import MAX_IMAGE_BYTES, FileHistory, process_history
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from langgraph.types import StateSnapshot
 
     from langchain_filestate._call import Ask, Outcome
+    from langchain_filestate._cellplan import NotebookEdit
     from langchain_filestate._planning import Operation
     from langchain_filestate._policy import PlannedChange
     from langchain_filestate._rewind import RewindPlan, RewindReport
@@ -191,6 +191,8 @@ class EditNotebookTool(FileTool):
 
     def operation(self, arguments: Mapping[str, Any]) -> NotebookEdit:
         """As for every tool."""
+        from langchain_filestate._cellplan import NotebookEdit  # noqa: PLC0415  few files are one
+
         return NotebookEdit(
             arguments["file_path"],
             arguments["cell_id"],
