@@ -32,11 +32,11 @@ from langchain_filestate.tools import (
     ReadFileTool,
     WriteFileTool,
 )
-from langchain_filestate.watch import changed_files, shell_reads
 
 if TYPE_CHECKING:
     from langchain_filestate._rewind import RewindEntry, RewindPlan, RewindReport
     from langchain_filestate.middleware import FileStateMiddleware, FileToolsMiddleware
+    from langchain_filestate.watch import changed_files, shell_reads
 
 __all__ = [
     "Change",
@@ -77,6 +77,8 @@ _LAZY = {
     "RewindEntry": "_rewind",
     "RewindPlan": "_rewind",
     "RewindReport": "_rewind",
+    "changed_files": "watch",  # the middleware and some graphs call them
+    "shell_reads": "watch",
 }
 
 

@@ -18,15 +18,8 @@ from langchain_core.tools import BaseTool, BaseToolkit
 from langgraph.errors import GraphBubbleUp
 from pydantic import PrivateAttr, ValidationError
 
-from langchain_filestate import _text, watch
-from langchain_filestate._arguments import (
-    Arguments,
-    EditFileArguments,
-    EditNotebookArguments,
-    MultiEditArguments,
-    ReadFileArguments,
-    WriteFileArguments,
-)
+from langchain_filestate import _arguments, _text
+from langchain_filestate._arguments import Arguments  # noqa: TC001  pydantic asks for it
 from langchain_filestate._call import Answer, Call
 from langchain_filestate._deepagents import Ours
 from langchain_filestate._editor import Editor
@@ -120,7 +113,7 @@ class ReadFileTool(FileTool):
         "Notebooks are shown as cells, images and PDFs as such. A file must be read before it can be edited or "
         "overwritten; after an edit of yours it need not be read again."
     )
-    args_schema: type[Arguments] = ReadFileArguments
+    args_schema: type[Arguments] = _arguments.ReadFileArguments
 
     def operation(self, arguments: Mapping[str, Any]) -> Read:
         """As for every tool."""
@@ -137,7 +130,7 @@ class EditFileTool(FileTool):
         "replace_all. Nothing else in the file changes. An empty old_string creates a file that does not exist yet. "
         "Prefer this over write_file for existing files; no need to read the file again afterwards."
     )
-    args_schema: type[Arguments] = EditFileArguments
+    args_schema: type[Arguments] = _arguments.EditFileArguments
 
     def operation(self, arguments: Mapping[str, Any]) -> Edit:
         """As for every tool."""
@@ -154,7 +147,7 @@ class MultiEditTool(FileTool):
         "only (or replace_all), in the file as it is now: no edit sees what another one puts in, and they must not "
         "overlap. Either all are made or none."
     )
-    args_schema: type[Arguments] = MultiEditArguments
+    args_schema: type[Arguments] = _arguments.MultiEditArguments
 
     def operation(self, arguments: Mapping[str, Any]) -> Edit:
         """As for every tool."""
@@ -171,7 +164,7 @@ class WriteFileTool(FileTool):
         "all of its current text has been read and is still in the conversation. Give the complete text: placeholders "
         "for text that is left out are refused. To change a part of a file use edit_file."
     )
-    args_schema: type[Arguments] = WriteFileArguments
+    args_schema: type[Arguments] = _arguments.WriteFileArguments
 
     def operation(self, arguments: Mapping[str, Any]) -> Write:
         """As for every tool."""
@@ -187,7 +180,7 @@ class EditNotebookTool(FileTool):
         "cell_id: at the top), or replace or delete one, which must have been read in full itself. Outputs of a code "
         "cell whose text changes are cleared; other cells stay as they are."
     )
-    args_schema: type[Arguments] = EditNotebookArguments
+    args_schema: type[Arguments] = _arguments.EditNotebookArguments
 
     def operation(self, arguments: Mapping[str, Any]) -> NotebookEdit:
         """As for every tool."""
@@ -462,6 +455,8 @@ class FileToolkit(BaseToolkit):
         Raises:
             Refused: There is no such file, it is not text, or it may not be read.
         """
+        from langchain_filestate import watch  # noqa: PLC0415  where a person puts a file into the conversation
+
         return watch.seen(path, evidence, self, agent=agent)
 
     def plan_rewind(self, snapshot: StateSnapshot) -> RewindPlan:
