@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from langchain_filestate import _media, _omission, _text
+from langchain_filestate import _media, _text
 from langchain_filestate._kind import is_notebook
 from langchain_filestate._rules import plain
 from langchain_filestate.errors import Refused
@@ -166,6 +166,8 @@ def refuse_placeholders(
     """
     if policy.allow_placeholders:
         return
+    from langchain_filestate import _omission  # noqa: PLC0415  its patterns take long to compile; reading needs none
+
     found = _omission.find_placeholders(before, after)
     if found and in_file is not None:
         found = [(number, line) for number, line in found if line in in_file()]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from langchain_filestate import _match, _omission, _patch, _text
+from langchain_filestate import _match, _patch, _text
 from langchain_filestate._plan import Plan, cells_in, created_text, line_count, refuse_placeholders
 from langchain_filestate._rules import plain
 from langchain_filestate.errors import Refused
@@ -218,5 +218,7 @@ Operation: TypeAlias = "Edit | Write | NotebookEdit"
 
 def _placeholders(data: bytes, after: bytes, fmt: _text.Format) -> frozenset[str]:
     """Those that stand in for lines of the whole file."""
+    from langchain_filestate import _omission  # noqa: PLC0415  as in `refuse_placeholders`
+
     old, new = (_text.decode(text[len(fmt.bom) :], fmt) for text in (data, after))
     return frozenset(line for _, line in _omission.find_placeholders(old, new))

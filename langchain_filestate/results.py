@@ -6,6 +6,7 @@ anyway; `parse_result` loads it again.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -114,7 +115,11 @@ class FailureResult(_Result):
 
 
 Result = ReadResult | EditResult | WriteResult | NotebookResult | FailureResult
-_adapter: TypeAdapter[Result] = TypeAdapter(Annotated[Result, Field(discriminator="kind")])
+
+
+@cache
+def _adapter() -> TypeAdapter[Result]:
+    return TypeAdapter(Annotated[Result, Field(discriminator="kind")])
 
 
 def parse_result(message: Any) -> Result | None:
@@ -130,6 +135,6 @@ def parse_result(message: Any) -> Result | None:
     if not isinstance(artifact, dict):
         return None
     try:
-        return _adapter.validate_python(artifact)
+        return _adapter().validate_python(artifact)
     except ValidationError:
         return None
