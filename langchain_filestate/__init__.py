@@ -9,7 +9,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from langchain_filestate._history import Change, FileHistory
 from langchain_filestate._patch import PatchHunk, StructuredPatch
 from langchain_filestate._policy import Limits, PlannedChange
 from langchain_filestate._records import merge_records
@@ -34,6 +33,7 @@ from langchain_filestate.tools import (
 )
 
 if TYPE_CHECKING:
+    from langchain_filestate._history import Change, FileHistory
     from langchain_filestate._rewind import RewindEntry, RewindPlan, RewindReport
     from langchain_filestate.middleware import FileStateMiddleware, FileToolsMiddleware
     from langchain_filestate.watch import changed_files, shell_reads
@@ -72,6 +72,8 @@ __all__ = [
 ]
 
 _LAZY = {
+    "Change": "_history",
+    "FileHistory": "_history",
     "FileStateMiddleware": "middleware",  # langchain is an extra, and slow to import
     "FileToolsMiddleware": "middleware",
     "RewindEntry": "_rewind",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from langchain_filestate import _records
-from langchain_filestate._history import next_seq
+from langchain_filestate._changes import next_seq
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping

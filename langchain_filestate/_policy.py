@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from langchain_filestate._text import DEFAULT_ENCODINGS
+from langchain_filestate._codec import DEFAULT_ENCODINGS
 from langchain_filestate.errors import WiringError
 
 if TYPE_CHECKING:

@@ -18,22 +18,17 @@ from langchain_core.tools import BaseTool, BaseToolkit
 from langgraph.errors import GraphBubbleUp
 from pydantic import PrivateAttr, ValidationError
 
-from langchain_filestate import _arguments, _text
+from langchain_filestate import _arguments, _operations
 from langchain_filestate._arguments import Arguments  # noqa: TC001  pydantic asks for it
 from langchain_filestate._call import Answer, Call
+from langchain_filestate._codec import DEFAULT_ENCODINGS
 from langchain_filestate._deepagents import Ours
-from langchain_filestate._editor import Editor
-from langchain_filestate._history import MAX_IMAGE_BYTES, FileHistory, process_history
 from langchain_filestate._lean import LeanTool, Update
-from langchain_filestate._outcomes import refusal
-from langchain_filestate._planning import Edit, Write
 from langchain_filestate._policy import AfterWrite, Approve, BeforeWrite, Limits, Pdf, Policy, RequireRead
-from langchain_filestate._reading import Read
 from langchain_filestate._records import State, merge_records
 from langchain_filestate._running import SCRATCHPAD, Spot, in_graph, running_config, wrong
 from langchain_filestate._running import spot as find_spot
 from langchain_filestate._siblings import Place, Siblings
-from langchain_filestate._workspace import Workspace
 from langchain_filestate.errors import Refused, WiringError
 from langchain_filestate.state import LEFT_OUT, Messages, channel_of, mark, update_of, value_of
 
@@ -45,9 +40,13 @@ if TYPE_CHECKING:
 
     from langchain_filestate._call import Ask, Outcome
     from langchain_filestate._cellplan import NotebookEdit
-    from langchain_filestate._planning import Operation
+    from langchain_filestate._editor import Editor
+    from langchain_filestate._history import FileHistory
+    from langchain_filestate._planning import Edit, Operation, Write
     from langchain_filestate._policy import PlannedChange
+    from langchain_filestate._reading import Read
     from langchain_filestate._rewind import RewindPlan, RewindReport
+    from langchain_filestate._workspace import Workspace
 
 DEFAULT_AGENT = "main"
 
@@ -71,7 +70,7 @@ class FileTool(LeanTool):
         toolkit = self._toolkit
         spot = Spot() if runtime is None else find_spot(runtime.state, call_id, self.name, arguments, TOOL_NAMES)
         call = toolkit.call(self.name, call_id, runtime, spot)
-        outcome = refusal(refused, "") if refused else toolkit.editor.run(call, self.operation(arguments))
+        outcome = _operations.refusal(refused) if refused else toolkit.editor.run(call, self.operation(arguments))
         artifact = outcome.result.model_dump()
         records = {outcome.path: outcome.record.to_state()} if outcome.path and outcome.record else {}
         if runtime is None:
@@ -117,7 +116,7 @@ class ReadFileTool(FileTool):
 
     def operation(self, arguments: Mapping[str, Any]) -> Read:
         """As for every tool."""
-        return Read(arguments["file_path"], arguments["offset"], arguments["limit"], arguments["column"])
+        return _operations.read(arguments)
 
 
 class EditFileTool(FileTool):
@@ -134,8 +133,7 @@ class EditFileTool(FileTool):
 
     def operation(self, arguments: Mapping[str, Any]) -> Edit:
         """As for every tool."""
-        edit = (arguments["old_string"], arguments["new_string"], arguments["replace_all"])
-        return Edit(arguments["file_path"], (edit,))
+        return _operations.edit(arguments)
 
 
 class MultiEditTool(FileTool):
@@ -151,8 +149,7 @@ class MultiEditTool(FileTool):
 
     def operation(self, arguments: Mapping[str, Any]) -> Edit:
         """As for every tool."""
-        edits = tuple((e.old_string, e.new_string, e.replace_all) for e in arguments["edits"])
-        return Edit(arguments["file_path"], edits, many=True)
+        return _operations.edits(arguments)
 
 
 class WriteFileTool(FileTool):
@@ -168,7 +165,7 @@ class WriteFileTool(FileTool):
 
     def operation(self, arguments: Mapping[str, Any]) -> Write:
         """As for every tool."""
-        return Write(arguments["file_path"], arguments["content"])
+        return _operations.write(arguments)
 
 
 class EditNotebookTool(FileTool):
@@ -184,15 +181,7 @@ class EditNotebookTool(FileTool):
 
     def operation(self, arguments: Mapping[str, Any]) -> NotebookEdit:
         """As for every tool."""
-        from langchain_filestate._cellplan import NotebookEdit  # noqa: PLC0415  few files are one
-
-        return NotebookEdit(
-            arguments["file_path"],
-            arguments["cell_id"],
-            arguments["new_source"],
-            arguments["cell_type"],
-            arguments["edit_mode"],
-        )
+        return _operations.cell(arguments)
 
 
 _TOOLS: tuple[type[FileTool], ...] = (ReadFileTool, EditFileTool, MultiEditTool, WriteFileTool, EditNotebookTool)
@@ -252,9 +241,14 @@ class FileToolkit(BaseToolkit):
         after_write: AfterWrite | None = None,
         pdf: Pdf = "text",
         allow_placeholders: bool = False,
-        encodings: Sequence[str] = _text.DEFAULT_ENCODINGS,
+        encodings: Sequence[str] = DEFAULT_ENCODINGS,
         limits: Limits | None = None,
     ) -> None:
+        # What touches files is loaded with the first toolkit: who only wants the types never needs it.
+        from langchain_filestate._editor import Editor  # noqa: PLC0415
+        from langchain_filestate._history import MAX_IMAGE_BYTES, FileHistory, process_history  # noqa: PLC0415
+        from langchain_filestate._workspace import Workspace  # noqa: PLC0415
+
         super().__init__()
         if history is not None and not isinstance(history, FileHistory):
             raise WiringError("history takes a FileHistory; wrap a store: FileHistory(store).")
@@ -422,6 +416,7 @@ class FileToolkit(BaseToolkit):
             The text; for a call that would be refused, why.
         """
         from langchain_filestate._approval import describe  # noqa: PLC0415  as above
+        from langchain_filestate._reading import Read  # noqa: PLC0415  likewise
 
         del state, runtime
         name, args = tool_call["name"], tool_call["args"]
