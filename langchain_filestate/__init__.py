@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from langchain_filestate._patch import PatchHunk, StructuredPatch
+from langchain_filestate._hunks import PatchHunk, StructuredPatch
 from langchain_filestate._policy import Limits, PlannedChange
 from langchain_filestate._records import merge_records
 from langchain_filestate.errors import Refused, WiringError

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from langchain_filestate._diff import Budget
-    from langchain_filestate._patch import PatchHunk
+    from langchain_filestate._hunks import PatchHunk
 
 MAX_CHARS = 1000
 """Characters of one line that are looked at, and shown."""

@@ -16,7 +16,7 @@ from langchain_filestate._diffrows import MAX_CHARS, Line, Row, rows
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from langchain_filestate._patch import PatchHunk, StructuredPatch
+    from langchain_filestate._hunks import PatchHunk, StructuredPatch
 
 MAX_LINES = 400
 _STEPS = 200_000

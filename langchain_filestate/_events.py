@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from langchain_filestate._changes import Change
     from langchain_filestate._history import FileHistory
-    from langchain_filestate._patch import StructuredPatch
+    from langchain_filestate._hunks import StructuredPatch
 
 Kind = Literal["read", "edit", "write", "notebook", "refused", "outside", "notice", "shell", "rewind"]
 OUTSIDE = "outside"

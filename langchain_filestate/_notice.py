@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from langchain_filestate._celldiff import CellDiff
     from langchain_filestate._history import FileHistory
-    from langchain_filestate._patch import StructuredPatch
+    from langchain_filestate._hunks import StructuredPatch
     from langchain_filestate._policy import Policy
     from langchain_filestate._records import Known
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from langchain_filestate._call import Call
     from langchain_filestate._history import Change, FileHistory
-    from langchain_filestate._patch import StructuredPatch
+    from langchain_filestate._hunks import StructuredPatch
     from langchain_filestate._plan import Before
     from langchain_filestate._policy import Policy
     from langchain_filestate._records import Known, Record

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from langchain_filestate._celldiff import CellDiff
-    from langchain_filestate._patch import LineEdit, StructuredPatch
+    from langchain_filestate._hunks import StructuredPatch
+    from langchain_filestate._patch import LineEdit
     from langchain_filestate._policy import Policy
 
 _QUOTED = 60

@@ -11,7 +11,7 @@ from langchain_filestate._codec import DEFAULT_ENCODINGS
 from langchain_filestate.errors import WiringError
 
 if TYPE_CHECKING:
-    from langchain_filestate._patch import StructuredPatch
+    from langchain_filestate._hunks import StructuredPatch
 
 RequireRead = Literal["always", "overwrite", "never"]
 Pdf = Literal["text", "file"]

@@ -32,7 +32,7 @@ from pydantic import BaseModel, ConfigDict
 
 from langchain_filestate import _disk, _patch, _walk
 from langchain_filestate._changes import Change, change_id, next_seq, standing
-from langchain_filestate._patch import StructuredPatch
+from langchain_filestate._hunks import StructuredPatch
 from langchain_filestate._text import DEFAULT_ENCODINGS
 from langchain_filestate.errors import Refused, WiringError
 

@@ -18,7 +18,7 @@ from langchain_filestate import _diffview, _events, _html, _seenview, _timeline
 from langchain_filestate._diffview import MAX_LINES
 from langchain_filestate._history import FileHistory
 from langchain_filestate._html import Shown
-from langchain_filestate._patch import StructuredPatch
+from langchain_filestate._hunks import StructuredPatch
 from langchain_filestate._rewind import RewindEntry, RewindPlan, RewindReport
 from langchain_filestate._workspace import Workspace
 from langchain_filestate.errors import WiringError

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from langchain_filestate._codec import Newline
-from langchain_filestate._patch import StructuredPatch
+from langchain_filestate._hunks import StructuredPatch
 from langchain_filestate.errors import Code
 
 

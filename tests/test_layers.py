@@ -17,7 +17,7 @@ ROWS = [
     ["_kind", "_scripts", "_codec", "_window", "_detect", "_text"],
     ["_search", "_mismatch", "_slips", "_twins", "_nearmiss", "_match"],
     ["_diff", "_spans", "_phrases", "_omission"],
-    ["_patch"],
+    ["_hunks", "_patch"],
     ["_records"],
     ["_json_spans", "_outputs", "_cells", "_notebook", "_celldiff"],
     ["_shell_commands", "_shell"],
