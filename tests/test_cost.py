@@ -308,5 +308,34 @@ def test_the_package_loads_no_extra_and_little_else() -> None:
     tops = {name.partition(".")[0] for name in new}
     extras = {"langchain", "charset_normalizer", "PIL", "pypdf", "rich", "pygments", "platformdirs", "psycopg"}
     assert not tops & (extras | {"pathspec", "unidiff", "deepagents"})
-    late = ("middleware", "display", "_store_shelf", "_nearmiss", "_media_pdf", "_media_image", "_rewind", "_approval")
-    assert not new & {f"langchain_filestate.{name}" for name in late}
+    own = {name.partition(".")[2] for name in new if name.partition(".")[0] == "langchain_filestate"}
+    glue = {"_operations", "state", "_running", "_arguments", "_lean", "_siblings", "_deepagents", "tools"}
+    values = {"errors", "_codec", "_hunks", "_records", "_changes", "results", "_policy", "_call"}
+    assert own == {"", *glue, *values}
+
+
+USED = """
+import sys
+from langchain_filestate import FileToolkit
+def loaded():
+    print(*(name for name in sys.modules if name.startswith("langchain_filestate.")))
+tools = {tool.name: tool for tool in FileToolkit(sys.argv[1]).get_tools()}
+loaded()
+tools["read_file"].invoke({"file_path": "a.py"})
+loaded()
+tools["edit_file"].invoke({"file_path": "a.py", "old_string": "1", "new_string": "2"})
+loaded()
+"""
+
+
+def test_calls_load_only_what_they_need(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("x = 1\n")
+    done = subprocess.run([sys.executable, "-c", USED, str(tmp_path)], capture_output=True, text=True, check=True)
+    made, read_one, edited = (set(line.split()) for line in done.stdout.splitlines())
+    assert (tmp_path / "a.py").read_text() == "x = 2\n"
+    assert read_one == made  # the threads of a first message find all that is mostly needed
+    assert edited - made == {f"langchain_filestate.{name}" for name in ("_omission", "_phrases")}
+    cells = {"_json_spans", "_outputs", "_cells", "_notebook", "_celldiff", "_cellplan"}
+    others = {"watch", "_notice", "_shell", "_shell_commands", "_rewind", "_approval", "_store_shelf", "_giveway"}
+    shown = {"middleware", "display", "_nearmiss", "_mismatch", "_slips", "_twins", "_media_image", "_media_pdf"}
+    assert not edited & {f"langchain_filestate.{name}" for name in cells | others | shown}

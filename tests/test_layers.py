@@ -136,3 +136,9 @@ def test_ctypes_stands_in_one_place() -> None:
 def test_modules_are_short(module: str) -> None:
     lines = (PACKAGE / f"{module}.py").read_text(encoding="utf-8").count("\n")
     assert lines <= 500 if module in {"tools", "__main__"} else lines <= 400
+
+
+@pytest.mark.parametrize("name", langchain_filestate.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(langchain_filestate, name) is not None
+    assert name in dir(langchain_filestate)
