@@ -20,9 +20,7 @@ from pydantic import PrivateAttr, ValidationError
 
 from langchain_filestate import _arguments, _operations
 from langchain_filestate._arguments import Arguments  # noqa: TC001  pydantic asks for it
-from langchain_filestate._call import Answer, Call
 from langchain_filestate._codec import DEFAULT_ENCODINGS
-from langchain_filestate._deepagents import Ours
 from langchain_filestate._lean import LeanTool, Update
 from langchain_filestate._policy import AfterWrite, Approve, BeforeWrite, Limits, Pdf, Policy, RequireRead
 from langchain_filestate._records import State, merge_records
@@ -38,8 +36,9 @@ if TYPE_CHECKING:
 
     from langgraph.types import StateSnapshot
 
-    from langchain_filestate._call import Ask, Outcome
+    from langchain_filestate._call import Answer, Ask, Call, Outcome
     from langchain_filestate._cellplan import NotebookEdit
+    from langchain_filestate._deepagents import Ours
     from langchain_filestate._editor import Editor
     from langchain_filestate._history import FileHistory
     from langchain_filestate._planning import Edit, Operation, Write
@@ -245,6 +244,7 @@ class FileToolkit(BaseToolkit):
         limits: Limits | None = None,
     ) -> None:
         # What touches files is loaded with the first toolkit: who only wants the types never needs it.
+        from langchain_filestate._deepagents import Ours  # noqa: PLC0415
         from langchain_filestate._editor import Editor  # noqa: PLC0415
         from langchain_filestate._history import MAX_IMAGE_BYTES, FileHistory, process_history  # noqa: PLC0415
         from langchain_filestate._workspace import Workspace  # noqa: PLC0415
@@ -343,6 +343,8 @@ class FileToolkit(BaseToolkit):
         Raises:
             WiringError: The graph's state lacks the channel, or no runtime arrives inside a running graph.
         """
+        from langchain_filestate._call import Call  # noqa: PLC0415  it came with the toolkit
+
         evidence = f"fs-{secrets.token_hex(6)}"
         if runtime is None:
             if in_graph():
@@ -394,6 +396,7 @@ class FileToolkit(BaseToolkit):
         if info is None or scratchpad is None:
             raise WiringError("approve asks by an interrupt: run the tools in a graph with a checkpointer.")
         from langchain_filestate._approval import Asker  # noqa: PLC0415  where somebody is asked
+        from langchain_filestate._call import Answer  # noqa: PLC0415  as above
 
         asker = Asker(self.history, info.task_id, scratchpad, self.policy.limits.max_diff_lines)
 

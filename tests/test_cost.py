@@ -309,8 +309,8 @@ def test_the_package_loads_no_extra_and_little_else() -> None:
     extras = {"langchain", "charset_normalizer", "PIL", "pypdf", "rich", "pygments", "platformdirs", "psycopg"}
     assert not tops & (extras | {"pathspec", "unidiff", "deepagents"})
     own = {name.partition(".")[2] for name in new if name.partition(".")[0] == "langchain_filestate"}
-    glue = {"_operations", "state", "_running", "_arguments", "_lean", "_siblings", "_deepagents", "tools"}
-    values = {"errors", "_codec", "_hunks", "_records", "_changes", "results", "_policy", "_call"}
+    glue = {"_operations", "state", "_running", "_arguments", "_lean", "_siblings", "tools"}
+    values = {"errors", "_codec", "_hunks", "_records", "results", "_policy"}
     assert own == {"", *glue, *values}
 
 
