@@ -61,8 +61,9 @@ def changed_files(state: Any, toolkit: FileToolkit) -> dict[str, Any]:
     told, mine = _told(messages or ()), channel.get(agent, {})
     items: list[Item] = []
     for path in suspects:
-        now = _now(path, toolkit)
-        if now is None or mine.get(path, {}).get("digest") == now.digest:
+        last = mine.get(path, {}).get("digest")
+        now = _now(path, toolkit, last)
+        if now is None or last == now.digest:
             continue
         known = _records.known(_of_path(channel, path), agent, now.digest, context.alive)
         if known.record is not None and known.record.digest != now.digest:
@@ -121,8 +122,9 @@ def _of_path(channel: State, path: str) -> dict[str, Record]:
     return {name: record for name, record in loaded.items() if record is not None}
 
 
-def _now(path: str, toolkit: FileToolkit) -> Now | None:
-    """The file as it is; None if this toolkit may not look at it, or it cannot be told at the moment."""
+def _now(path: str, toolkit: FileToolkit, last: object = None) -> Now | None:
+    """The file as it is, most likely as it was last; None if this toolkit may not look, or it cannot be told now."""
+    likely = toolkit.history.remembered(last) if isinstance(last, str) else None
     try:
         location = toolkit.workspace.at(path, write=False)
         with toolkit.workspace.open(location) as target, _disk.lock(path):
@@ -132,7 +134,7 @@ def _now(path: str, toolkit: FileToolkit) -> Now | None:
             if size > _MAX_BYTES:
                 digest = _disk.digest_of(target)
                 return Now(path, digest, size, None) if digest else Now(path, "", 0, None, "gone")
-            snapshot = _disk.snapshot(target)
+            snapshot = _disk.snapshot(target, likely=likely)
             if snapshot is None:
                 return Now(path, "", 0, None, "gone")
             return Now(path, snapshot.digest, size, snapshot.data, mode=snapshot.mode)

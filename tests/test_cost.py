@@ -310,3 +310,26 @@ def test_the_package_loads_no_extra_and_little_else() -> None:
     assert not tops & (extras | {"pathspec", "unidiff", "deepagents"})
     late = ("middleware", "display", "_store_shelf", "_nearmiss", "_media_pdf", "_media_image", "_rewind", "_approval")
     assert not new & {f"langchain_filestate.{name}" for name in late}
+
+
+def test_bytes_that_are_at_hand_are_compared_and_not_hashed_again(
+    session: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(BIG)
+    s = session()
+    s.say(read(path))
+    hashed: list[bytes] = []
+    real = _disk.digest
+
+    def digest(data: bytes) -> str:
+        hashed.append(data)
+        return real(data)
+
+    monkeypatch.setattr(_disk, "digest", digest)
+    s.say(edit(path, "x = 0\n", "x = 1\n"), edit(path, "x = 1\n", "x = 2\n"))
+    assert hashed == [BIG.replace("x = 0", f"x = {n}").encode() for n in (1, 2)]
+    path.write_text(BIG)  # and somebody else's bytes are never taken for those
+    s.say(edit(path, "x = 0\n", "x = 3\n"))
+    assert hashed[2:] == [BIG.encode(), BIG.replace("x = 0", "x = 3").encode()]
+    assert path.read_text() == BIG.replace("x = 0", "x = 3")
