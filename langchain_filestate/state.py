@@ -71,15 +71,15 @@ class Messages:
         messages = self._messages
         if messages is None:
             return evidence
-        want, found = set(evidence) - self._left_out, set()
+        want, found, count = set(evidence) - self._left_out, set(), len(messages)
         for name in tuple(want):  # where it was last time
-            at = _places.get(name, len(messages))
-            if at < len(messages) and getattr(messages[at], "id", None) == name:
+            at = _places.get(name, count)
+            if at < count and getattr(messages[at], "id", None) == name:
                 want.discard(name)
                 if _stands(messages, at):
                     found.add(name)
         places: dict[str, int] = {}
-        for at in range(len(messages) - 1, max(len(messages) - _RECENT, 0) - 1, -1):
+        for at in range(count - 1, max(count - _RECENT, 0) - 1, -1):
             if not want:
                 break
             name = getattr(messages[at], "id", "")  # a state may hold messages in other shapes, as they were given
