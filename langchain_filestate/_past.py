@@ -2,7 +2,7 @@
 
 A state's list of messages is a new one at each step, but what it holds are the same objects, with some more at the end.
 So what is known of them stays with the newest message that was looked at, and goes when that goes; a list is taken for
-the continuation of a known one only if it holds the very same objects so far. Whatever was exchanged, removed or put in
+the continuation of a known one only if it holds the same messages so far. Whatever was exchanged, removed or put in
 between is another list, and is looked through from its beginning.
 
 Positions are where to look, not what is there: whoever asks looks at the message itself. What a message was given in
@@ -11,7 +11,6 @@ place after it had been looked at is not noticed; states and requests exchange t
 
 from __future__ import annotations
 
-import operator
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -46,7 +45,7 @@ class _Past:
         """True if this is about the messages up to `at`."""
         if self.tip is None or self.tip() is not messages[at] or len(self.before) != at:
             return False
-        return all(map(operator.is_, self.before, messages))
+        return alike(self.before, messages[:at])
 
     def go_on(self, messages: Sequence[Any]) -> None:
         """Look at those messages that are new."""
@@ -64,6 +63,24 @@ class _Past:
                 if digest.__class__ is str:
                     self.reads.setdefault(digest, []).append(at)
         self.before += messages[len(self.before) : -1]
+
+
+def alike(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """True if two lists hold the same messages, or equal ones.
+
+    Lists compare by identity before they ask their items, which is thirty times as fast as doing so one by one; but
+    equality of messages is slow where all are copies, and what an artifact holds may have none. So the ends go first.
+    """
+    if len(one) != len(other):
+        return False
+    if not one:
+        return True
+    if one[0] is not other[0] or one[-1] is not other[-1]:
+        return False
+    try:
+        return bool(one == other)
+    except Exception:  # noqa: BLE001  whatever the comparison of somebody's artifact raises
+        return False
 
 
 def places(messages: Sequence[Any], names: Collection[str]) -> dict[str, int]:

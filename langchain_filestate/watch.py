@@ -5,13 +5,12 @@ Plain functions over a state and a toolkit, for hand-made graphs; `FileStateMidd
 
 from __future__ import annotations
 
-import operator
 import secrets
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_filestate import _disk, _records, _shell, _text
+from langchain_filestate import _disk, _past, _records, _shell, _text
 from langchain_filestate._history import Change, next_seq
 from langchain_filestate._notice import Item, Now, Told, notice
 from langchain_filestate._plan import cells_in
@@ -293,7 +292,7 @@ def record_changes(
     return changed
 
 
-def left_out(state_messages: Iterable[Any], request_messages: Iterable[Any], evidence: Iterable[str]) -> list[str]:
+def left_out(state_messages: Sequence[Any], request_messages: Sequence[Any], evidence: Iterable[str]) -> list[str]:
     """The evidence that stands in the state's messages but was not in the request to the model as it is there.
 
     Args:
@@ -304,11 +303,9 @@ def left_out(state_messages: Iterable[Any], request_messages: Iterable[Any], evi
     Returns:
         Ids, sorted.
     """
-    if state_messages is request_messages:
+    had, sent = state_messages, request_messages
+    if had is sent or _past.alike(had, sent):
         return []  # as it mostly is
-    had, sent = list(state_messages), list(request_messages)
-    if len(had) == len(sent) and all(map(operator.is_, had, sent)):
-        return []
     there = {message.id: message for message in sent}
     stood = Messages(had).alive(set(evidence))
     out = set(stood) - set(Messages(sent).alive(stood))

@@ -296,6 +296,23 @@ def test_what_was_exchanged_or_taken_out_of_a_known_conversation_is_noticed() ->
     assert shown_in(messages, 3) == "fs-3"
 
 
+def test_messages_are_compared_by_identity_and_never_fail() -> None:
+    class Odd:
+        def __eq__(self, other: object) -> bool:
+            raise ValueError("neither this nor that")
+
+        __hash__ = None  # type: ignore[assignment]
+
+    a, b = HumanMessage("a"), HumanMessage("b")
+    odd = [ToolMessage("", tool_call_id="1", artifact=Odd()) for _ in range(2)]
+    assert _past.alike([a, odd[0], b], [a, odd[0], b])
+    assert not _past.alike([a, odd[0], b], [a, odd[1], b])
+    assert not _past.alike([a, b], [a, b, b])
+    assert not _past.alike([a, b, a], [a, a, a])
+    assert _past.alike([], [])
+    assert not _past.alike([Untouchable(content="a")], [Untouchable(content="a")])
+
+
 def test_two_conversations_with_one_beginning_do_not_mix() -> None:
     messages = reads_of_one_file(20)
     assert shown_in(messages[:21], 5) == "fs-5"
