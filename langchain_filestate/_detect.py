@@ -128,10 +128,16 @@ def detect(data: bytes, encodings: Sequence[str] = DEFAULT_ENCODINGS) -> Format:
     Raises:
         Refused: `binary`, as `Scan.finish`.
     """
+    return judged(data, encodings)[0]
+
+
+def judged(data: bytes, encodings: Sequence[str] = DEFAULT_ENCODINGS) -> tuple[Format, tuple[int, ...]]:
+    """As `detect`, with what was counted on the way: the `marks` of a `Profile`, or none where nothing was."""
     if len(data) <= BLOCK and data.isascii() and b"\0" not in data:
-        return UTF8
+        return UTF8, ()
     judge = _Judge(check_encodings(tuple(encodings)))
-    return judge.finish(judge.blocks(data), "").format
+    found = judge.finish(judge.blocks(data), "")
+    return found.format, found.marks
 
 
 class _Judge:

@@ -29,12 +29,14 @@ class Before:
         data: The bytes on disk; None if there is no file.
         digest: Their SHA-256 in hex; None if there is no file.
         format: How the bytes are text; that of a new file if there is none.
+        marks: Line ends before each block of them, as `Profile` has them, if they have been counted.
     """
 
     path: str
     data: bytes | None
     digest: str | None
     format: _text.Format = _text.UTF8
+    marks: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ def text_before(path: str, data: bytes, digest: str, policy: Policy) -> Before:
     """A file as it is; raises `Refused` for one that is no text."""
     if _media.kind_of(data) is not None:  # some PDFs are made of characters alone
         raise Refused(f"This is no text but a {_media.describe(data)}: it can be shown and not changed.", code="binary")
-    return Before(path, data, digest, _text.detect(data, policy.encodings))
+    return Before(path, data, digest, *_text.judged(data, policy.encodings))
 
 
 def cells_in(path: str, data: bytes) -> int | None:
@@ -127,7 +129,11 @@ def cells_in(path: str, data: bytes) -> int | None:
 
 def line_count(data: bytes, fmt: _text.Format) -> int:
     """How many lines some bytes are."""
-    ends = _text.count_newlines(data, fmt)
+    return lines_of(_text.count_newlines(data, fmt), data, fmt)
+
+
+def lines_of(ends: int, data: bytes, fmt: _text.Format) -> int:
+    """How many lines some bytes with so many line ends are."""
     return ends + (len(data) > len(fmt.bom) and not data.endswith(fmt.newline))
 
 

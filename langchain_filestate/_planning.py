@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from langchain_filestate import _match, _omission, _patch, _text
 from langchain_filestate._cellplan import NotebookEdit
-from langchain_filestate._plan import Plan, cells_in, created_text, line_count, refuse_placeholders
+from langchain_filestate._plan import Plan, cells_in, created_text, line_count, lines_of, refuse_placeholders
 from langchain_filestate._rules import plain
 from langchain_filestate.errors import Refused
 from langchain_filestate.results import EditResult, WriteResult
@@ -70,15 +70,16 @@ class Edit:
                 advice="Give the full text, or take fewer lines into old_string: only those that change.",
                 in_file=in_file,
             )
+        touched = _patch.Touched(data, splices, fmt, before.marks)
         cells = cells_in(before.path, after)
         notes = [f"{len(splices)} replacements were made."] if len(splices) > 1 else []
         if cells is not None:
             notes.append("The file is a notebook that can be read by cells now: read it again for them.")
         return Plan(
             after,
-            partial(_patch.patch_splices, before.path, data, splices, fmt),
-            partial(_patch.line_edits, data, splices, fmt),
-            line_count(after, fmt),
+            partial(_patch.patch_touched, before.path, touched),
+            touched.edits,
+            lines_of(touched.newlines(), after, fmt),
             cells,
             mended=cells is not None,
             unique=len(splices) == len(self.edits),

@@ -19,7 +19,17 @@ from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
 from pydantic import model_serializer
 
-from langchain_filestate import FileToolkit, _disk, _match, _patch, _reading, _spans, changed_files, merge_records
+from langchain_filestate import (
+    FileToolkit,
+    _disk,
+    _match,
+    _patch,
+    _reading,
+    _spans,
+    _text,
+    changed_files,
+    merge_records,
+)
 from langchain_filestate._diff import gaps
 from langchain_filestate._lean import Update
 from langchain_filestate._policy import Limits
@@ -203,6 +213,30 @@ def test_the_patch_of_an_edit_looks_at_the_lines_around_it_only(monkeypatch: pyt
     assert (patch.added, patch.removed, patch.hunks[0].source_start) == (1, 1, 49_998)
     assert sum(looked_at) < 200
     assert compared == [2]
+
+
+@pytest.mark.parametrize("lines", [1000, 100_000])
+def test_an_edit_counts_no_line_end_twice(quick_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int) -> None:
+    counted: list[int] = []
+
+    def count(data: bytes, fmt: Any, start: int = 0, end: int | None = None) -> int:
+        counted.append((len(data) if end is None else end) - start)
+        return real(data, fmt, start, end)
+
+    real = _text.count_newlines
+    monkeypatch.setattr(_text, "count_newlines", count)
+    monkeypatch.setattr(_spans, "count_newlines", count)
+    text = "".join(f"line {n} of the file, with some text\n" for n in range(lines))
+    (quick_path / "a.txt").write_text(text)
+    tools = {tool.name: tool for tool in FileToolkit(quick_path).get_tools()}
+    call_of(tools, "read_file", file_path="a.txt", limit=1)
+    counted.clear()
+    old = f"line {lines // 2} of"
+    message = call_of(tools, "edit_file", file_path="a.txt", old_string=old, new_string=old.upper())
+    assert message.artifact["patch"]["hunks"][0]["source_start"] == lines // 2 + 1 - 3
+    # Where the format was not to be had by a glance, the line ends were counted with it, block by block.
+    most = len(text) if len(text) <= _text.BLOCK else 2 * _text.BLOCK
+    assert sum(counted) <= most + 200
 
 
 class Watched(list[Any]):
