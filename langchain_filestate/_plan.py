@@ -114,7 +114,7 @@ def text_before(path: str, data: bytes, digest: str, policy: Policy) -> Before:
     """A file as it is; raises `Refused` for one that is no text."""
     if _media.kind_of(data) is not None:  # some PDFs are made of characters alone
         raise Refused(f"This is no text but a {_media.describe(data)}: it can be shown and not changed.", code="binary")
-    return Before(path, data, digest, *_text.judged(data, policy.encodings))
+    return Before(path, data, digest, *_text.judged(data, policy.encodings, digest))
 
 
 def cells_in(path: str, data: bytes) -> int | None:

@@ -114,7 +114,11 @@ class LineEnds:
         at = bisect_right(self._places, place) - 1
         known, count = self._places[at], self._counts[at]
         if known < place:
-            count += count_newlines(self.data, self.fmt, known, place)
+            above = self._places[at + 1] if at + 1 < len(self._places) else len(self.data)
+            if at + 1 < len(self._places) and above - place < place - known:  # the next one is nearer
+                count = self._counts[at + 1] - count_newlines(self.data, self.fmt, place, above)
+            else:
+                count += count_newlines(self.data, self.fmt, known, place)
             self._places.insert(at + 1, place)
             self._counts.insert(at + 1, count)
         return count

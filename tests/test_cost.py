@@ -21,6 +21,7 @@ from pydantic import model_serializer
 
 from langchain_filestate import (
     FileToolkit,
+    _detect,
     _disk,
     _match,
     _patch,
@@ -237,6 +238,31 @@ def test_an_edit_counts_no_line_end_twice(quick_path: Path, monkeypatch: pytest.
     # Where the format was not to be had by a glance, the line ends were counted with it, block by block.
     most = len(text) if len(text) <= _text.BLOCK else 2 * _text.BLOCK
     assert sum(counted) <= most + 200
+
+
+def test_a_large_file_that_was_read_is_not_judged_again_to_edit_it(
+    quick_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks: list[int] = []
+
+    def block(self: Any, data: bytes, *, final: bool = False) -> None:
+        blocks.append(len(data))
+        real(self, data, final=final)
+
+    real = _detect._Judge.block
+    monkeypatch.setattr(_detect._Judge, "block", block)
+    text = "".join(f"line {n} of the file, with söme text\n" for n in range(50_000))
+    path = quick_path / "a.txt"
+    path.write_text(text)
+    tools = {tool.name: tool for tool in FileToolkit(quick_path).get_tools()}
+    call_of(tools, "read_file", file_path="a.txt", limit=1)
+    assert sum(blocks) == path.stat().st_size
+    blocks.clear()
+    call_of(tools, "edit_file", file_path="a.txt", old_string="line 7 of", new_string="line seven of")
+    assert blocks == []
+    path.write_text(path.read_text() + "one more\n")
+    call_of(tools, "edit_file", file_path="a.txt", old_string="line 8 of", new_string="line eight of")
+    assert sum(blocks) > len(text)  # other bytes may be anything
 
 
 class Watched(list[Any]):

@@ -14,7 +14,7 @@ PACKAGE = Path(langchain_filestate.__file__).parent
 # From the bottom of the house to the roof; modules of one row may import each other where no circle arises.
 ROWS = [
     ["errors"],
-    ["_kind", "_scripts", "_codec", "_window", "_detect", "_text"],
+    ["_kind", "_scripts", "_codec", "_judged", "_window", "_detect", "_text"],
     ["_search", "_mismatch", "_slips", "_twins", "_nearmiss", "_match"],
     ["_diff", "_spans", "_phrases", "_omission"],
     ["_patch"],
