@@ -23,6 +23,7 @@ from weakref import WeakValueDictionary
 
 from langchain_filestate._commit import commit, remove
 from langchain_filestate._fd import PIECE, Changed, Stamp, check_regular, failure, open_regular, read_whole, stamp_of
+from langchain_filestate._sums import STEP, Sum
 from langchain_filestate._temp import sweep
 from langchain_filestate._workspace import Target
 from langchain_filestate.errors import Refused
@@ -68,6 +69,8 @@ class Snapshot:
     mode: int
     """Permission bits, set-user-id and the like included."""
     stamp: Stamp
+    sum: Sum | None = None
+    """What gave the digest, if the content is large."""
 
 
 def digest(data: bytes) -> str:
@@ -110,7 +113,9 @@ def snapshot(target: Target, *, max_bytes: int | None = None) -> Snapshot | None
             if len(data) != seen.size:
                 text = f"{target.path} does not tell its size: it is made by the system as it is read."
                 raise Refused(text, code="not_a_file")
-            taken = Snapshot(data, digest(data), stat.S_IMODE(status.st_mode), seen)
+            found = Sum(data) if seen.size > STEP else None
+            sha = digest(data) if found is None else found.digest
+            taken = Snapshot(data, sha, stat.S_IMODE(status.st_mode), seen, found)
             _memo.note(target.path, seen, taken.digest, began)
             return taken
         _wait_quiet(target, deadline)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import json
 import os
 import subprocess
@@ -10,6 +11,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,6 +29,7 @@ from langchain_filestate import (
     _patch,
     _reading,
     _spans,
+    _sums,
     _text,
     changed_files,
     merge_records,
@@ -263,6 +266,49 @@ def test_a_large_file_that_was_read_is_not_judged_again_to_edit_it(
     path.write_text(path.read_text() + "one more\n")
     call_of(tools, "edit_file", file_path="a.txt", old_string="line 8 of", new_string="line eight of")
     assert sum(blocks) > len(text)  # other bytes may be anything
+
+
+class Hashed:
+    """SHA-256 that counts the bytes that it is given."""
+
+    total = 0
+
+    def __init__(self, sha: Any = None) -> None:
+        self.sha = hashlib.sha256() if sha is None else sha
+
+    def copy(self) -> Hashed:
+        return Hashed(self.sha.copy())
+
+    def update(self, data: bytes) -> None:
+        Hashed.total += len(data)
+        self.sha.update(data)
+
+    def hexdigest(self) -> str:
+        return str(self.sha.hexdigest())
+
+
+def test_an_edit_of_a_large_file_neither_copies_it_nor_hashes_again_what_is_before_it(
+    quick_path: Path, monkeypatch: pytest.MonkeyPatch, counts: Counter[str]
+) -> None:
+    monkeypatch.setattr(_sums, "hashlib", SimpleNamespace(sha256=Hashed))
+    monkeypatch.setattr(_match.Spliced, "__bytes__", None)
+    text = "".join(f"line {n} of the file, with some text\n" for n in range(100_000))
+    (quick_path / "a.txt").write_text(text)
+    toolkit = FileToolkit(quick_path)
+    tools = {tool.name: tool for tool in toolkit.get_tools()}
+    call_of(tools, "read_file", file_path="a.txt", limit=1)
+    Hashed.total = 0
+    counts.clear()
+    message = call_of(tools, "edit_file", file_path="a.txt", old_string="line 90000 of", new_string="line n of")
+    after = text.replace("line 90000 of", "line n of")
+    rest = len(text) - text.index("line 90000 of")
+    assert Hashed.total <= len(text) + rest + _sums.STEP
+    assert counts["bytes"] == 2 * len(text)  # to plan, and to compare under the lease
+    assert counts["pwrite"] == 3
+    assert (quick_path / "a.txt").read_text() == after
+    assert message.artifact["after"] == hashlib.sha256(after.encode()).hexdigest()
+    monkeypatch.undo()
+    assert toolkit.history.content(message.artifact["after"]) == after.encode()
 
 
 class Watched(list[Any]):

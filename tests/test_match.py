@@ -729,4 +729,4 @@ def test_misses_in_large_files() -> None:
 
 
 def test_public_names() -> None:
-    assert set(_match.__all__) == {"Splice", "apply", "find", "near_miss", "replace", "replace_many"}
+    assert set(_match.__all__) == {"Splice", "Spliced", "apply", "find", "near_miss", "replace", "replace_many"}
