@@ -20,6 +20,7 @@ from langchain_filestate import (
     _disk,
     _judged,
     _planning,
+    _search,
     _spans,
     _sums,
     parse_result,
@@ -115,6 +116,7 @@ def test_an_edit_changes_its_span_and_nothing_else(before: bytes, data: st.DataO
 def test_a_large_file_is_edited_as_a_small_one(before: bytes, olds: list[str], everywhere: bool) -> None:
     large = {
         _planning: ("_WHOLE", -1),
+        _search: ("_LARGE", -1),
         _disk: ("STEP", 0),
         _sums: ("STEP", 1),
         _detect: ("BLOCK", 8),
