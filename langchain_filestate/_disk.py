@@ -78,12 +78,15 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def snapshot(target: Target, *, max_bytes: int | None = None) -> Snapshot | None:
+def snapshot(
+    target: Target, *, max_bytes: int | None = None, likely: tuple[bytes, str] | None = None
+) -> Snapshot | None:
     """Read a file whole, such that nobody wrote to it meanwhile as far as its stamps tell.
 
     Args:
         target: The file.
         max_bytes: Most bytes that are read; None for no limit.
+        likely: Bytes that it may have, and their digest: comparing is faster than hashing.
 
     Returns:
         None if there is no file.
@@ -113,10 +116,13 @@ def snapshot(target: Target, *, max_bytes: int | None = None) -> Snapshot | None
             if len(data) != seen.size:
                 text = f"{target.path} does not tell its size: it is made by the system as it is read."
                 raise Refused(text, code="not_a_file")
-            found = Sum(data) if seen.size > STEP else None
-            sha = digest(data) if found is None else found.digest
+            found = Sum(data) if seen.size > STEP else None  # its states are worth more than what comparing spares
+            if found is not None:
+                sha = found.digest
+            else:
+                sha = likely[1] if likely is not None and data == likely[0] else digest(data)
             taken = Snapshot(data, sha, stat.S_IMODE(status.st_mode), seen, found)
-            _memo.note(target.path, seen, taken.digest, began)
+            _memo.note(target.path, seen, sha, began)
             return taken
         _wait_quiet(target, deadline)
 

@@ -85,24 +85,22 @@ class Editor:
             if call.place is not None and call.earlier:
                 same = [index for index, given in call.earlier if self._same(given, location)]
                 self.siblings.wait(call.place, same, self.policy.limits.wait_seconds)
-            if isinstance(op, _reading.Read):
-                outcome = _reading.read(call, op, location, self)
-            else:
-                outcome = self._change(call, op, location)
+            if not isinstance(op, _reading.Read):
+                return self._change(call, op, location)
+            return self._pass_on(call, _reading.read(call, op, location, self), written=False)
         except Refused as refused:
             return refusal(refused, path)
         except OSError as error:
             # What the modules below know by name they have refused by name; this is a disk or a mount that fails.
             return refusal(Refused(f"The system refused: {error.strerror or error}.", code="io_error"), path)
-        self._pass_on(call, outcome, written=not reading)
-        return outcome
 
-    def _pass_on(self, call: Call, outcome: Outcome, *, written: bool) -> None:
+    def _pass_on(self, call: Call, outcome: Outcome, *, written: bool) -> Outcome:
         """Leave the record for later calls of the message."""
         if call.place is not None and outcome.record is not None and outcome.path is not None:
             # What only the answer tells is not before the model yet.
             written = written and not outcome.told
             self.siblings.note(call.place, call.agent, outcome.path, outcome.record, call.evidence, written=written)
+        return outcome
 
     def _same(self, given: str, location: Location) -> bool:
         """True if another call's path means the same file."""
@@ -118,26 +116,28 @@ class Editor:
     # ---- a change: planned ------------------------------------------------------------------------------------------
 
     def _change(self, call: Call, op: Operation, location: Location) -> Outcome:
+        name = self._change_id(call, op)
         for _ in range(MAX_TRIES):
             with _disk.lock(location.path):  # what a sibling wrote and what it passes on are seen together
-                snapshot = self._snapshot(location)
                 memory = Memory(call, self.siblings, location.path)
-            applied = self._applied(call, op, location, snapshot)
+                snapshot = self._snapshot(location, memory.records.get(call.agent))
+            applied = self._applied(call, name, op, location, snapshot)
             if applied is not None:
-                return applied
+                return self._pass_on(call, applied, written=True)
             ready = self._ready(call, op, location, snapshot, memory)
             if not ready.plan.changes(ready.before.data):
                 return self._nothing_to_do(call, ready)
-            outcome = self._carry_out(call, ready, location)
+            outcome = self._carry_out(call, name, ready, location)
             if outcome is not None:
                 return outcome
         raise Refused("Another program keeps changing this file. Try again in a moment.", code="busy")
 
-    def _snapshot(self, location: Location) -> _disk.Snapshot | None:
-        """The file as it is; None if it, or its directory, does not exist."""
+    def _snapshot(self, location: Location, record: Record | None = None) -> _disk.Snapshot | None:
+        """The file, most likely as the record has it; None if it, or its directory, does not exist."""
+        likely = self.history.remembered(record.digest) if record is not None else None
         try:
             with self.workspace.open(location) as target:
-                return _disk.snapshot(target, max_bytes=self.policy.limits.max_file_bytes)
+                return _disk.snapshot(target, max_bytes=self.policy.limits.max_file_bytes, likely=likely)
         except Refused as refused:
             if refused.code == "not_found":
                 return None
@@ -260,7 +260,7 @@ class Editor:
 
     # ---- a change: carried out --------------------------------------------------------------------------------------
 
-    def _carry_out(self, call: Call, ready: Ready, location: Location) -> Outcome | None:
+    def _carry_out(self, call: Call, name: str, ready: Ready, location: Location) -> Outcome | None:
         """Commit the plan; None if the file is no longer the one that it was made on."""
         before, plan = ready.before, ready.plan
         after = plan.digest(before)
@@ -273,7 +273,7 @@ class Editor:
                 if not _disk.looks_same(target, ready.stamp) and _disk.digest_of(target) != before.digest:
                     return None
                 seq = ready.memory.next_seq()
-                change = self._change_of(call, ready, after, seq, target.made)
+                change = self._change_of(call, name, ready, after, seq, target.made)
                 change = self.history.record(change, before.data)
                 try:
                     _disk.commit(target, plan.content, before.digest, known=before.data)
@@ -294,9 +294,9 @@ class Editor:
             call.emit(event_of(call, outcome))
         return outcome
 
-    def _change_of(self, call: Call, ready: Ready, after: str, seq: int, made: tuple[str, ...]) -> Change:
+    def _change_of(self, call: Call, name: str, ready: Ready, after: str, seq: int, made: tuple[str, ...]) -> Change:
         return Change(
-            id=self._change_id(call, ready.given or ready.op),
+            id=name,
             path=ready.before.path,
             before=ready.before.digest,
             after=after,
@@ -356,13 +356,12 @@ class Editor:
             seq = ready.memory.next_seq()
         outcome = outcome_of(self, call, ready, ready.before.digest or "", seq)
         text = f"The file {plain(ready.before.path)} already has exactly this content; nothing was written."
-        return replace(outcome, content=text)
+        return self._pass_on(call, replace(outcome, content=text), written=True)
 
     def _applied(
-        self, call: Call, op: Operation, location: Location, snapshot: _disk.Snapshot | None
+        self, call: Call, name: str, op: Operation, location: Location, snapshot: _disk.Snapshot | None
     ) -> Outcome | None:
         """The same answer again if this very call has been carried out before; None if it is to be carried out."""
-        name = self._change_id(call, op)
         change = self.history.find(name, call.thread_id) if name else None
         if change is None or change.path != location.path:
             return None

@@ -96,6 +96,8 @@ class Fence:
         found = resolve(path, self.spellings)
         if found is None:
             raise self.outside(given)
+        if not self._deny and not self._read_only:
+            return found
         directory = found.mode is None or stat.S_ISDIR(found.mode)
         ends = {os.path.normpath(path): directory, found.path: directory}
         if self._covered(self._deny, ends | dict.fromkeys(found.crossed, True)):

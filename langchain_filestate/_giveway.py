@@ -11,11 +11,11 @@ and with each picture after the limit it would be another one. What the last ste
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, ToolMessage
 
+from langchain_filestate import _past
 from langchain_filestate._rules import plain
 from langchain_filestate.state import MARK, media_in
 
@@ -35,9 +35,7 @@ def without_old_media(messages: Sequence[Any], limits: Limits) -> dict[str, Tool
     Returns:
         By id; empty if all may stay.
     """
-    if list not in {*map(type, map(attrgetter("content"), messages))}:  # as nearly always, and told fast
-        return {}
-    holding = [(at, media_in(message)) for at, message in enumerate(messages) if isinstance(message.content, list)]
+    holding = [(at, media_in(messages[at])) for at in _past.blocks(messages)]
     holding = [(at, found) for at, found in holding if found[0]]
     count, size = (sum(found[n] for _, found in holding) for n in (0, 1))
     most, most_size = limits.max_thread_media, limits.max_thread_media_bytes

@@ -233,6 +233,11 @@ class FileHistory:
         """Keep bytes that were only read, in this process, for diffs "since your read". The newest 64 MB are kept."""
         self._read.put(digest, data)
 
+    def remembered(self, digest: str) -> tuple[bytes, str] | None:
+        """Bytes with this digest, if this process has them at hand; the store is not asked."""
+        data = self._read.at_hand(digest)
+        return None if data is None else (data, digest)
+
     # ---- listings
 
     def changes(self, thread_id: str | None = None, path: str | None = None) -> list[Change]:

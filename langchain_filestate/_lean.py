@@ -8,6 +8,7 @@ that is needed here: all arguments are fields of one model, and nobody else hold
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.tools import BaseTool
@@ -36,8 +37,10 @@ class LeanTool(BaseTool):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # LangChain evaluates the annotations at each call, to look for a parameter that takes the configuration.
+        # LangChain evaluates the annotations at each call, to look for a parameter that takes the configuration, and
+        # puts the signature together from the code.
         cls._run.__no_type_check__ = True  # type: ignore[attr-defined]
+        cls._run.__signature__ = inspect.signature(cls._run)  # type: ignore[attr-defined]
 
     def _filter_injected_args(self, tool_input: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in tool_input.items() if name not in _NOT_TOLD}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from langchain_filestate import _media, _notebook, _omission, _text
+from langchain_filestate import _disk, _media, _notebook, _omission, _text
 from langchain_filestate._match import Spliced
 from langchain_filestate._rules import plain
 from langchain_filestate.errors import Refused
@@ -93,7 +92,7 @@ class Plan:
         """SHA-256 of the new bytes, in hex."""
         if before.sum is not None and isinstance(self.made, Spliced):
             return before.sum.spliced(self.made.pieces)
-        return hashlib.sha256(self.after).hexdigest()
+        return _disk.digest(self.after)
 
     @property
     def units(self) -> int:

@@ -46,6 +46,9 @@ class View(NamedTuple):
     evidence: str
 
 
+_FIELDS = len(View._fields)
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """What one agent knows of one file.
@@ -90,12 +93,15 @@ def load(value: object) -> Record | None:
     if not (isinstance(size, int) and isinstance(lines, int) and isinstance(seq, int)):
         return None
     views = []
-    for view in seen:
-        match view:
-            case [int(first), int(last), str(evidence)] if 1 <= first <= last <= lines:
-                views.append(View(first, last, evidence))
-            case _:
-                return None
+    for view in seen:  # spelt out: a record holds many, and matching of patterns takes three times as long
+        if not isinstance(view, (list, tuple)) or len(view) != _FIELDS:
+            return None
+        first, last, evidence = view
+        if not (isinstance(first, int) and isinstance(last, int) and isinstance(evidence, str)):
+            return None
+        if not 1 <= first <= last <= lines:
+            return None
+        views.append(View(first, last, evidence))
     name = value.get("origin")
     origin = _ORIGINS.get(name) if isinstance(name, str) else None
     return None if origin is None else Record(digest, size, lines, tuple(views), seq, origin)
@@ -243,8 +249,13 @@ def move(views: Sequence[View], edits: Sequence[LineEdit], evidence: str) -> tup
 
 
 def _clip(views: Iterable[View], first: int, last: int | None, shift: int) -> list[View]:
-    kept = []
+    kept: list[View] = []
+    if last is not None and last < first:
+        return kept
     for view in views:
+        if not shift and first <= view.first and (last is None or view.last <= last):
+            kept.append(view)
+            continue
         low, high = max(view.first, first), view.last if last is None else min(view.last, last)
         if low <= high:
             kept.append(View(low + shift, high + shift, view.evidence))

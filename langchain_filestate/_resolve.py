@@ -105,7 +105,11 @@ class _Way:
         self._at = self._start(path)
 
     def _start(self, path: str) -> str:
-        """Put a path's components on the stack, the first on top."""
+        """Put a path's components on the stack, the first on top; those above a root are not needed."""
+        head = min((spelled for spelled in self._spellings if below(path, spelled) is not None), key=len, default="")
+        if head:
+            self._todo += path[len(head) :].split(os.sep)[::-1]
+            return self._spellings[head]
         drive, rest = os.path.splitdrive(path)
         self._todo += (rest.replace(os.altsep, os.sep) if os.altsep else rest).split(os.sep)[::-1]
         return self._spellings.get(drive + os.sep, drive + os.sep)

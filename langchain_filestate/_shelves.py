@@ -129,6 +129,11 @@ class Images:
                 self._kept[digest] = whole
         return whole
 
+    def at_hand(self, digest: str) -> bytes | None:
+        """The bytes, or None where they would have to be put together first."""
+        data = self._kept.get(digest)
+        return data if isinstance(data, bytes) else None
+
     def drop(self, digest: str) -> bool:
         """Forget bytes; whether they were there."""
         with self._lock:

@@ -8,6 +8,7 @@ from zlib import crc32
 
 from typing_extensions import TypedDict  # that of LangGraph's own states: the two kinds cannot be mixed before 3.13
 
+from langchain_filestate import _past
 from langchain_filestate._records import State, merge_records
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ MARK = "file_state"
 
 
 _MEMO = 1 << 14
+_RECENT = 16
 
 _places: dict[str, int] = {}
 """Where in its thread's messages some evidence was last found. Only where to look first: messages come and go."""
@@ -33,9 +35,6 @@ _sums: dict[str, int] = {}
 def _fields(message: Any) -> Mapping[str, Any]:
     """What a message holds: asking a model for attributes that it lacks is slow. Nothing for other shapes."""
     return getattr(message, "__dict__", {})
-
-
-_NOTHING: dict[str, Any] = {}
 
 
 def _remember(memo: dict[str, int], key: str, value: int) -> None:
@@ -72,22 +71,27 @@ class Messages:
         messages = self._messages
         if messages is None:
             return evidence
-        want, found = set(evidence) - self._left_out, set()
+        want, found, count = set(evidence) - self._left_out, set(), len(messages)
         for name in tuple(want):  # where it was last time
-            at = _places.get(name, len(messages))
-            if at < len(messages) and getattr(messages[at], "id", None) == name:
+            at = _places.get(name, count)
+            if at < count and getattr(messages[at], "id", None) == name:
                 want.discard(name)
                 if _stands(messages, at):
                     found.add(name)
-        for at in range(len(messages) - 1, -1, -1):
+        places: dict[str, int] = {}
+        for at in range(count - 1, max(count - _RECENT, 0) - 1, -1):
             if not want:
                 break
             name = getattr(messages[at], "id", "")  # a state may hold messages in other shapes, as they were given
             if name in want:
                 want.discard(name)
-                _remember(_places, name, at)
-                if _stands(messages, at):
-                    found.add(name)
+                places[name] = at
+        if want:
+            places |= _past.places(messages, want)
+        for name, at in places.items():
+            _remember(_places, name, at)
+            if _stands(messages, at):
+                found.add(name)
         return found
 
     def shown(self, path: str, digest: str, first: int, last: int, text: str) -> str | None:
@@ -96,12 +100,12 @@ class Messages:
         Its text tells that it was not cut where this one is not: another toolkit may have had other limits.
         """
         messages = self._messages or ()
-        artifacts: list[Any] = [getattr(message, "__dict__", _NOTHING).get("artifact") for message in messages]
-        alike = [at for at, each in enumerate(artifacts) if each.__class__ is dict and each.get("digest") == digest]
-        for at in reversed(alike):
-            message, artifact = messages[at], artifacts[at]
+        for at in reversed(_past.reads(messages, digest)):
+            message = messages[at]
+            artifact = message.artifact
             if (
-                artifact.get("kind") == "read"
+                isinstance(artifact, dict)
+                and (artifact.get("kind"), artifact.get("digest")) == ("read", digest)
                 and artifact.get("file_path") == path
                 and (artifact.get("first_line"), artifact.get("last_line")) == (first, last)
                 and not artifact.get("unchanged")

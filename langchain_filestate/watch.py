@@ -5,13 +5,12 @@ Plain functions over a state and a toolkit, for hand-made graphs; `FileStateMidd
 
 from __future__ import annotations
 
-import operator
 import secrets
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, HumanMessage
 
-from langchain_filestate import _disk, _records, _shell, _text
+from langchain_filestate import _disk, _past, _records, _shell, _text
 from langchain_filestate._history import Change, next_seq
 from langchain_filestate._notice import Item, Now, Told, notice
 from langchain_filestate._plan import cells_in
@@ -61,8 +60,9 @@ def changed_files(state: Any, toolkit: FileToolkit) -> dict[str, Any]:
     told, mine = _told(messages or ()), channel.get(agent, {})
     items: list[Item] = []
     for path in suspects:
-        now = _now(path, toolkit)
-        if now is None or mine.get(path, {}).get("digest") == now.digest:
+        last = mine.get(path, {}).get("digest")
+        now = _now(path, toolkit, last)
+        if now is None or last == now.digest:
             continue
         known = _records.known(_of_path(channel, path), agent, now.digest, context.alive)
         if known.record is not None and known.record.digest != now.digest:
@@ -121,8 +121,9 @@ def _of_path(channel: State, path: str) -> dict[str, Record]:
     return {name: record for name, record in loaded.items() if record is not None}
 
 
-def _now(path: str, toolkit: FileToolkit) -> Now | None:
-    """The file as it is; None if this toolkit may not look at it, or it cannot be told at the moment."""
+def _now(path: str, toolkit: FileToolkit, last: object = None) -> Now | None:
+    """The file as it is, most likely as it was last; None if this toolkit may not look, or it cannot be told now."""
+    likely = toolkit.history.remembered(last) if isinstance(last, str) else None
     try:
         location = toolkit.workspace.at(path, write=False)
         with toolkit.workspace.open(location) as target, _disk.lock(path):
@@ -132,7 +133,7 @@ def _now(path: str, toolkit: FileToolkit) -> Now | None:
             if size > _MAX_BYTES:
                 digest = _disk.digest_of(target)
                 return Now(path, digest, size, None) if digest else Now(path, "", 0, None, "gone")
-            snapshot = _disk.snapshot(target)
+            snapshot = _disk.snapshot(target, likely=likely)
             if snapshot is None:
                 return Now(path, "", 0, None, "gone")
             return Now(path, snapshot.digest, size, snapshot.data, mode=snapshot.mode)
@@ -291,7 +292,7 @@ def record_changes(
     return changed
 
 
-def left_out(state_messages: Iterable[Any], request_messages: Iterable[Any], evidence: Iterable[str]) -> list[str]:
+def left_out(state_messages: Sequence[Any], request_messages: Sequence[Any], evidence: Iterable[str]) -> list[str]:
     """The evidence that stands in the state's messages but was not in the request to the model as it is there.
 
     Args:
@@ -302,8 +303,8 @@ def left_out(state_messages: Iterable[Any], request_messages: Iterable[Any], evi
     Returns:
         Ids, sorted.
     """
-    had, sent = list(state_messages), list(request_messages)
-    if len(had) == len(sent) and all(map(operator.is_, had, sent)):
+    had, sent = state_messages, request_messages
+    if had is sent or _past.alike(had, sent):
         return []  # as it mostly is
     there = {message.id: message for message in sent}
     stood = Messages(had).alive(set(evidence))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import gc
 import hashlib
 import json
 import os
 import subprocess
 import sys
+import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -15,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode
@@ -26,6 +28,7 @@ from langchain_filestate import (
     _detect,
     _disk,
     _match,
+    _past,
     _patch,
     _reading,
     _spans,
@@ -35,6 +38,7 @@ from langchain_filestate import (
     merge_records,
 )
 from langchain_filestate._diff import gaps
+from langchain_filestate._giveway import without_old_media
 from langchain_filestate._lean import Update
 from langchain_filestate._policy import Limits
 from langchain_filestate._records import MAX_RECORDS
@@ -333,6 +337,109 @@ def test_evidence_is_looked_for_in_recent_messages_first_and_then_where_it_was()
     assert messages.looks <= 10
 
 
+class Asked(list[Any]):
+    """Messages that count which of them are looked at, one by one or in passing."""
+
+    def __init__(self, messages: Sequence[Any]) -> None:
+        super().__init__(messages)
+        self.at: set[int] = set()
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, int):
+            self.at.add(at % len(self))
+        return super().__getitem__(at)
+
+
+def reads_of_one_file(count: int) -> list[Any]:
+    """A conversation that reads the same file again and again, each time as other bytes."""
+    messages: list[Any] = [HumanMessage("go", id="human")]
+    for n in range(count):
+        about = {"kind": "read", "digest": f"d{n}", "file_path": "/a.py", "first_line": 1, "last_line": 1}
+        asked = AIMessage("", id=f"ai-{n}", tool_calls=[read("/a.py")])
+        answer = ToolMessage(f"1\tline {n}", id=f"fs-{n}", tool_call_id=asked.tool_calls[0]["id"], artifact=about)
+        messages += [asked, answer]
+    return messages
+
+
+def shown_in(messages: Sequence[Any], n: int) -> str | None:
+    return Messages(messages).shown("/a.py", f"d{n}", 1, 1, f"line {n}")
+
+
+def test_a_long_conversation_is_looked_through_once() -> None:
+    messages = reads_of_one_file(500)
+    assert shown_in(messages, 3) == "fs-3"
+    more = Asked([*messages, *reads_of_one_file(501)[-2:]])
+    assert shown_in(more, 500) == "fs-500"
+    assert shown_in(more, 3) == "fs-3"
+    assert shown_in(more, 999) is None
+    assert without_old_media(more, Limits()) == {}
+    assert Messages(more).alive({"fs-3", "nowhere"}) == {"fs-3"}
+    assert len(more.at) < 32
+
+
+def test_what_was_exchanged_or_taken_out_of_a_known_conversation_is_noticed() -> None:
+    messages = reads_of_one_file(9)
+    assert shown_in(messages, 3) == "fs-3"
+    other = messages[8].model_copy(update={"artifact": {**messages[8].artifact, "digest": "other"}})
+    assert shown_in([*messages[:8], other, *messages[9:]], 3) is None
+    assert shown_in([*messages[:7], *messages[9:]], 3) is None
+    assert shown_in([*messages[:7], *messages[9:]], 5) == "fs-5"
+    assert shown_in([messages[0], *messages], 5) == "fs-5"
+    block = {"type": "image", "base64": "A" * 200, "mime_type": "image/png"}
+    pictured = messages[8].model_copy(update={"content": [block], "additional_kwargs": mark([block])})
+    there = [*messages[:8], pictured, *messages[9:]]
+    assert set(without_old_media(there, Limits(max_thread_media_bytes=150))) == {"fs-3"}
+    assert without_old_media(messages, Limits(max_thread_media_bytes=150)) == {}
+    assert shown_in(messages, 3) == "fs-3"
+
+
+def test_messages_are_compared_by_identity_and_never_fail() -> None:
+    class Odd:
+        def __eq__(self, other: object) -> bool:
+            raise ValueError("neither this nor that")
+
+        __hash__ = None  # type: ignore[assignment]
+
+    a, b = HumanMessage("a"), HumanMessage("b")
+    odd = [ToolMessage("", tool_call_id="1", artifact=Odd()) for _ in range(2)]
+    assert _past.alike([a, odd[0], b], [a, odd[0], b])
+    assert not _past.alike([a, odd[0], b], [a, odd[1], b])
+    assert not _past.alike([a, b], [a, b, b])
+    assert not _past.alike([a, b, a], [a, a, a])
+    assert _past.alike([], [])
+    assert not _past.alike([Untouchable(content="a")], [Untouchable(content="a")])
+
+
+def test_two_conversations_with_one_beginning_do_not_mix() -> None:
+    messages = reads_of_one_file(20)
+    assert shown_in(messages[:21], 5) == "fs-5"
+    one, other = [*messages[:21], *messages[21:31]], [*messages[:21], *messages[31:]]
+    for _ in range(2):
+        assert [shown_in(one, n) for n in (5, 12, 17)] == ["fs-5", "fs-12", None]
+        assert [shown_in(other, n) for n in (5, 12, 17)] == ["fs-5", None, "fs-17"]
+
+
+def test_what_is_known_of_a_conversation_goes_with_it() -> None:
+    gc.collect()
+    before = len(_past._known)
+    messages = reads_of_one_file(9)
+    for end in range(2, 19):
+        shown_in(messages[:end], 3)
+    assert len(_past._known) == before + 1
+    last = weakref.ref(messages[3])
+    del messages
+    gc.collect()
+    assert len(_past._known) == before
+    assert last() is None
+
+
+def test_messages_in_other_shapes_are_looked_at_each_time() -> None:
+    messages = [*reads_of_one_file(3), {"role": "user", "content": "go"}]
+    assert shown_in(messages, 1) == "fs-1"
+    assert shown_in([*messages, *reads_of_one_file(4)[-2:]], 3) == "fs-3"
+    assert shown_in([], 3) is None
+
+
 def test_evidence_is_found_where_it_has_moved_to() -> None:
     messages = conversation(9)
     evidence = messages[-1].id
@@ -416,3 +523,26 @@ def test_the_package_loads_no_extra_and_little_else() -> None:
     assert not tops & (extras | {"pathspec", "unidiff", "deepagents"})
     late = ("middleware", "display", "_store_shelf", "_nearmiss", "_media_pdf", "_media_image", "_rewind", "_approval")
     assert not new & {f"langchain_filestate.{name}" for name in late}
+
+
+def test_bytes_that_are_at_hand_are_compared_and_not_hashed_again(
+    session: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(BIG)
+    s = session()
+    s.say(read(path))
+    hashed: list[bytes] = []
+    real = _disk.digest
+
+    def digest(data: bytes) -> str:
+        hashed.append(data)
+        return real(data)
+
+    monkeypatch.setattr(_disk, "digest", digest)
+    s.say(edit(path, "x = 0\n", "x = 1\n"), edit(path, "x = 1\n", "x = 2\n"))
+    assert hashed == [BIG.replace("x = 0", f"x = {n}").encode() for n in (1, 2)]
+    path.write_text(BIG)  # and somebody else's bytes are never taken for those
+    s.say(edit(path, "x = 0\n", "x = 3\n"))
+    assert hashed[2:] == [BIG.encode(), BIG.replace("x = 0", "x = 3").encode()]
+    assert path.read_text() == BIG.replace("x = 0", "x = 3")

@@ -29,7 +29,7 @@ ROWS = [
     ["results", "_policy"],
     ["_siblings"],
     ["_call", "_plan", "_cellplan", "_planning", "_outside", "_reading", "_outcomes", "_editor", "_notice"],
-    ["state", "_running", "_giveway", "_arguments", "_lean", "_approval", "_deepagents", "tools", "watch"],
+    ["_past", "state", "_running", "_giveway", "_arguments", "_lean", "_approval", "_deepagents", "tools", "watch"],
     ["middleware"],
     ["_html", "_diffrows", "_diffview", "_seenview", "_events", "_timeline", "display"],
     ["__init__"],

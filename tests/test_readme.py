@@ -34,8 +34,10 @@ def test_blocks_run(
     names: dict[str, Any] = {"__name__": "readme"}
     exec(compile(BLOCKS[number], f"README block {number}", "exec", dont_inherit=True), names)
     changed = "new()" in (project / "app.py").read_text()
-    assert changed == ("old()" in BLOCKS[number])
-    assert ("+def new():" in capsys.readouterr().out) == ("print(result.patch)" in BLOCKS[number])
+    assert changed == ("old()" in BLOCKS[number] and ".rewind(" not in BLOCKS[number])
+    shown = capsys.readouterr().out
+    assert ("+def new():" in shown) == ("print(result.patch)" in BLOCKS[number])
+    assert ("-def new():" in shown) == (".plan_rewind(" in BLOCKS[number])
 
 
 def test_every_link_leads_somewhere() -> None:
