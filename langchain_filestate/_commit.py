@@ -60,6 +60,8 @@ from langchain_filestate._temp import NotBeside, Temp
 from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from langchain_filestate._syscalls import LeaseState
     from langchain_filestate._workspace import Target
 
@@ -83,7 +85,12 @@ _NO_RENAME: Final = frozenset({errno.EBUSY, errno.EXDEV, errno.EPERM, errno.EACC
 
 
 def commit(
-    target: Target, new: bytes, expected: str | None, *, known: bytes | None = None, mode: int | None = None
+    target: Target,
+    new: bytes | Sequence[bytes | memoryview],
+    expected: str | None,
+    *,
+    known: bytes | None = None,
+    mode: int | None = None,
 ) -> Stamp:
     """Put new bytes at a name, only if the bytes there are the expected ones.
 
@@ -92,7 +99,7 @@ def commit(
 
     Args:
         target: Where.
-        new: All bytes that the file is to have.
+        new: All bytes that the file is to have, or the pieces of them in order.
         expected: SHA-256 of the bytes that must be there, in hex; None if there must be no file.
         known: Those bytes themselves, if at hand: comparing them is faster than hashing.
         mode: Permission bits to set; None keeps those of the file.
@@ -104,8 +111,9 @@ def commit(
         Changed: Something else is there. What it is stays, and nothing of ours remains.
         Refused: `read_only` (no write permission, for root too if there is no write bit at all), `io_error`, `busy`.
     """
+    pieces: Sequence[bytes | memoryview] = [new] if isinstance(new, bytes) else new
     if expected is None:
-        return _create(target, new, mode)
+        return _create(target, pieces, mode)
     opened = open_regular(target, os.O_RDONLY)
     if opened is None:
         raise Changed
@@ -115,12 +123,12 @@ def commit(
         why, wait = "it has other names (hard links)", LEASE_WAIT
         if status.st_nlink == 1:
             try:
-                return _replace(target, new, _Old(fd, status, expected, known), mode)
+                return _replace(target, pieces, _Old(fd, status, expected, known), mode)
             except NotBeside as reason:
                 why, wait = str(reason), 0.0 if isinstance(reason, _OpenElsewhere) else LEASE_WAIT
     finally:
         os.close(fd)
-    stamp = write_in_place(target, new, expected, known=known, mode=mode, wait=wait)
+    stamp = write_in_place(target, b"".join(pieces), expected, known=known, mode=mode, wait=wait)
     _log.debug("%s: in place, because %s", target.path, why)
     return stamp
 
@@ -209,7 +217,7 @@ class _Old:
         return self.unchanged()
 
 
-def _create(target: Target, new: bytes, mode: int | None) -> Stamp:
+def _create(target: Target, new: Sequence[bytes | memoryview], mode: int | None) -> Stamp:
     try:
         with suppress(FileNotFoundError):
             os.stat(target.name, dir_fd=target.dir_fd, follow_symlinks=False)
@@ -230,7 +238,7 @@ def _create(target: Target, new: bytes, mode: int | None) -> Stamp:
         raise failure(error, target.path, "write") from None
 
 
-def _replace(target: Target, new: bytes, old: _Old, mode: int | None) -> Stamp:
+def _replace(target: Target, new: Sequence[bytes | memoryview], old: _Old, mode: int | None) -> Stamp:
     """Put a new file in the place of the old one.
 
     Raises:

@@ -26,6 +26,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from langchain_filestate import _judged
 from langchain_filestate._codec import (
     BOMS,
     DEFAULT_ENCODINGS,
@@ -92,7 +93,8 @@ class Scan:
     """
 
     def __init__(self, encodings: Sequence[str] = DEFAULT_ENCODINGS) -> None:
-        self._judge = _Judge(check_encodings(tuple(encodings)))
+        self._encodings = check_encodings(tuple(encodings))
+        self._judge = _Judge(self._encodings)
         self._hash = hashlib.sha256()
         self._rest = bytearray()
 
@@ -113,13 +115,14 @@ class Scan:
         Raises:
             Refused: `binary`: the content is no text; the message says why, what it looks like and what to do.
         """
-        return self._judge.finish(bytes(self._rest), self._hash.hexdigest())
+        return _noted(self._judge.finish(bytes(self._rest), self._hash.hexdigest()), self._encodings)
 
 
 def profile(data: bytes, encodings: Sequence[str] = DEFAULT_ENCODINGS) -> Profile:
     """`Scan` of content that is in memory."""
-    judge = _Judge(check_encodings(tuple(encodings)))
-    return judge.finish(judge.blocks(data), hashlib.sha256(data).hexdigest())
+    checked = check_encodings(tuple(encodings))
+    judge = _Judge(checked)
+    return _noted(judge.finish(judge.blocks(data), hashlib.sha256(data).hexdigest()), checked)
 
 
 def detect(data: bytes, encodings: Sequence[str] = DEFAULT_ENCODINGS) -> Format:
@@ -128,10 +131,27 @@ def detect(data: bytes, encodings: Sequence[str] = DEFAULT_ENCODINGS) -> Format:
     Raises:
         Refused: `binary`, as `Scan.finish`.
     """
+    return judged(data, encodings)[0]
+
+
+def judged(data: bytes, encodings: Sequence[str] = DEFAULT_ENCODINGS, digest: str = "") -> _judged.Judgement:
+    """As `detect`, with the marks if line ends were counted; content whose digest is known is gone through once."""
     if len(data) <= BLOCK and data.isascii() and b"\0" not in data:
-        return UTF8
-    judge = _Judge(check_encodings(tuple(encodings)))
-    return judge.finish(judge.blocks(data), "").format
+        return UTF8, ()
+    checked = check_encodings(tuple(encodings))
+    known = _judged.known(digest, checked)
+    if known is None:
+        judge = _Judge(checked)
+        found = _noted(judge.finish(judge.blocks(data), digest), checked)
+        known = found.format, found.marks
+    return known
+
+
+def _noted(found: Profile, encodings: tuple[str, ...]) -> Profile:
+    """Remember what a large file is."""
+    if found.size > BLOCK and found.digest:
+        _judged.note(found.digest, encodings, (found.format, found.marks))
+    return found
 
 
 class _Judge:

@@ -23,6 +23,7 @@ from weakref import WeakValueDictionary
 
 from langchain_filestate._commit import commit, remove
 from langchain_filestate._fd import PIECE, Changed, Stamp, check_regular, failure, open_regular, read_whole, stamp_of
+from langchain_filestate._sums import STEP, Sum
 from langchain_filestate._temp import sweep
 from langchain_filestate._workspace import Target
 from langchain_filestate.errors import Refused
@@ -68,6 +69,8 @@ class Snapshot:
     mode: int
     """Permission bits, set-user-id and the like included."""
     stamp: Stamp
+    sum: Sum | None = None
+    """What gave the digest, if the content is large."""
 
 
 def digest(data: bytes) -> str:
@@ -113,9 +116,13 @@ def snapshot(
             if len(data) != seen.size:
                 text = f"{target.path} does not tell its size: it is made by the system as it is read."
                 raise Refused(text, code="not_a_file")
-            found = likely[1] if likely is not None and data == likely[0] else digest(data)
-            taken = Snapshot(data, found, stat.S_IMODE(status.st_mode), seen)
-            _memo.note(target.path, seen, found, began)
+            found = Sum(data) if seen.size > STEP else None  # its states are worth more than what comparing spares
+            if found is not None:
+                sha = found.digest
+            else:
+                sha = likely[1] if likely is not None and data == likely[0] else digest(data)
+            taken = Snapshot(data, sha, stat.S_IMODE(status.st_mode), seen, found)
+            _memo.note(target.path, seen, sha, began)
             return taken
         _wait_quiet(target, deadline)
 

@@ -125,7 +125,7 @@ class Editor:
             if applied is not None:
                 return self._pass_on(call, applied, written=True)
             ready = self._ready(call, op, location, snapshot, memory)
-            if ready.plan.after == ready.before.data:
+            if not ready.plan.changes(ready.before.data):
                 return self._nothing_to_do(call, ready)
             outcome = self._carry_out(call, name, ready, location)
             if outcome is not None:
@@ -151,7 +151,7 @@ class Editor:
         stale = self._check_known(call, op, before, known)
         plan = self._plan(call, op, before, known, stale=stale)
         given = op
-        if plan.after != before.data:
+        if plan.changes(before.data):
             op, plan = self._allowed(call, op, before, plan, known, stale=stale)
         return Ready(
             op, before, plan, memory, known, snapshot.stamp if snapshot else None, snapshot.mode if snapshot else None,
@@ -167,7 +167,7 @@ class Editor:
             hook(self._planned(call, before, plan))
         if call.ask is None:
             return op, plan
-        answer = call.ask(self._planned(call, before, plan), before.digest, _disk.digest(plan.after), op.args())
+        answer = call.ask(self._planned(call, before, plan), before.digest, plan.digest(before), op.args())
         if not answer.approved:
             words = f" They said: {answer.message}" if answer.message else ""
             raise Refused(f"The user rejected this change; the file was not changed.{words}", code="rejected")
@@ -188,7 +188,7 @@ class Editor:
             raise Refused("This is not a notebook (.ipynb). Use edit_file instead.", code="bad_notebook")
         if isinstance(op, Edit) and cells_in(location.path, snapshot.data) is not None:
             raise Refused("This file is a notebook. Use edit_notebook to change its cells.", code="is_notebook")
-        return text_before(location.path, snapshot.data, snapshot.digest, self.policy)
+        return text_before(location.path, snapshot.data, snapshot.digest, self.policy, snapshot.sum)
 
     def _plan(self, call: Call, op: Operation, before: Before, known: Known, *, stale: bool) -> Plan:
         try:
@@ -263,7 +263,7 @@ class Editor:
     def _carry_out(self, call: Call, name: str, ready: Ready, location: Location) -> Outcome | None:
         """Commit the plan; None if the file is no longer the one that it was made on."""
         before, plan = ready.before, ready.plan
-        after = _disk.digest(plan.after)
+        after = plan.digest(before)
         formatted = None
         try:
             with (
@@ -276,13 +276,13 @@ class Editor:
                 change = self._change_of(call, name, ready, after, seq, target.made)
                 change = self.history.record(change, before.data)
                 try:
-                    _disk.commit(target, plan.after, before.digest, known=before.data)
+                    _disk.commit(target, plan.content, before.digest, known=before.data)
                 except (_disk.Changed, Refused, OSError):
                     self.history.withdraw(change)
                     raise
-                self.history.remember(plan.after, after)
+                self.history.remember(plan.made, after)
                 if self.policy.after_write is not None:
-                    formatted = self._after_write(call, change, plan.after, target)
+                    formatted = self._after_write(call, change, plan, target)
                 outcome = outcome_of(self, call, ready, after, seq, formatted)
                 self._pass_on(call, outcome, written=True)
         except _disk.Changed:
@@ -323,7 +323,7 @@ class Editor:
         what = json.dumps([call.identity, call.tool, given.args()])
         return self.history.change_id(call.thread_id, call.message_id, what)
 
-    def _after_write(self, call: Call, change: Change, after: bytes, target: _disk.Target) -> Formatted:
+    def _after_write(self, call: Call, change: Change, plan: Plan, target: _disk.Target) -> Formatted:
         """Run the hook; what it changed is a second change."""
         hook = self.policy.after_write
         said = None
@@ -338,13 +338,13 @@ class Editor:
         except Refused as refused:  # a link, a directory, or what cannot be read any more: the write stands
             return Formatted(None, "", said, refused.message)
         if now is not None and now.digest == change.after:
-            return Formatted(after, now.digest, said)
+            return Formatted(plan.after, now.digest, said)
         second = replace(
             change, id=f"{change.id}-after" if change.id else "", before=change.after,
             after=now.digest if now is not None else None, seq=next_seq(change.seq),
             result={"message_id": call.message_id},
         )  # fmt: skip
-        self.history.record(second, after)
+        self.history.record(second, plan.after)
         if now is None:
             return Formatted(None, "", said, "The file is not there any more.")
         self.history.remember(now.data, now.digest)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from langgraph.store.base import BaseStore
 
+    from langchain_filestate._match import Spliced
     from langchain_filestate._shelves import Shelf
 
 __all__ = ["Change", "FileHistory", "Pruned", "next_seq", "process_history", "standing"]
@@ -228,13 +229,13 @@ class FileHistory:
                 self._read.put(digest, found)
         return found
 
-    def remember(self, data: bytes, digest: str) -> None:
+    def remember(self, data: bytes | Spliced, digest: str) -> None:
         """Keep bytes that were only read, in this process, for diffs "since your read". The newest 64 MB are kept."""
         self._read.put(digest, data)
 
     def remembered(self, digest: str) -> tuple[bytes, str] | None:
         """Bytes with this digest, if this process has them at hand; the store is not asked."""
-        data = self._read.get(digest)
+        data = self._read.at_hand(digest)
         return None if data is None else (data, digest)
 
     # ---- listings

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from langchain_filestate._search import View
     from langchain_filestate._text import Format
 
-__all__ = ["Splice", "apply", "find", "near_miss", "replace", "replace_many"]
+__all__ = ["Splice", "Spliced", "apply", "find", "near_miss", "replace", "replace_many"]
 
 _PLACES = 10  # places that a refusal names
 _COUNTED = 200_000  # matches counted at most; fewer for long texts: each search costs its length
@@ -55,6 +55,48 @@ class Splice:
     start: int
     end: int
     new: bytes
+
+
+class Spliced:
+    """What `apply` makes, not put together yet: large content can be hashed and written without a copy of it.
+
+    Args:
+        data: The bytes before.
+        splices: Ascending and without overlap.
+
+    Raises:
+        ValueError: The splices are not in order.
+    """
+
+    def __init__(self, data: bytes, splices: Iterable[Splice]) -> None:
+        rest = memoryview(data)
+        self.held = len(data)
+        """Bytes that are kept by it, beside what is new."""
+        self.pieces: list[bytes | memoryview] = []
+        """In order; the first is the unchanged beginning."""
+        at = 0
+        for splice in splices:
+            if not at <= splice.start <= splice.end <= len(data):
+                message = f"splice {splice.start}..{splice.end} overlaps, is not in order, or reaches past the end"
+                raise ValueError(message)
+            self.pieces += (rest[at : splice.start], splice.new)
+            at = splice.end
+        self.pieces.append(rest[at:])
+
+    def __len__(self) -> int:
+        return sum(map(len, self.pieces))
+
+    def __bytes__(self) -> bytes:
+        return b"".join(self.pieces)
+
+    def endswith(self, end: bytes) -> bool:
+        """Whether these bytes stand at the end."""
+        tail = b""
+        for piece in reversed(self.pieces):
+            tail = bytes(piece[-len(end) :]) + tail
+            if len(tail) >= len(end):
+                break
+        return tail.endswith(end)
 
 
 def find(data: bytes, fmt: Format, old: str) -> list[tuple[int, int]]:
@@ -144,17 +186,7 @@ def apply(data: bytes, splices: Iterable[Splice]) -> bytes:
     Raises:
         ValueError: The splices are not in order.
     """
-    rest = memoryview(data)
-    parts: list[bytes | memoryview] = []
-    at = 0
-    for splice in splices:
-        if not at <= splice.start <= splice.end <= len(data):
-            message = f"splice {splice.start}..{splice.end} overlaps, is not in order, or reaches past the end"
-            raise ValueError(message)
-        parts += (rest[at : splice.start], splice.new)
-        at = splice.end
-    parts.append(rest[at:])
-    return b"".join(parts)
+    return bytes(Spliced(data, splices))
 
 
 def near_miss(data: bytes, fmt: Format, old: str, new: str) -> tuple[str, tuple[int, ...]]:

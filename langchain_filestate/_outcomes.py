@@ -107,7 +107,7 @@ def outcome_of(at: Shop, call: Call, ready: Ready, after: str, seq: int, formatt
         old, who = since(at.history, before, ready.known)
         notes = (*notes, _outside.also_changed(call, before, old, who, at.policy))
         cells = cell_changes(before.path, old, before.data)
-    facts = Facts(after, plan.patch, plan.lines, len(plan.after), ready.stale, out, ready.given is not None, notes)
+    facts = Facts(after, plan.patch, plan.lines, plan.size, ready.stale, out, ready.given is not None, notes)
     views, units = _views_after(call, ready, cells), plan.units
     if not full:  # the model has seen neither its call nor the note with all of the new text
         views = tuple(view for view in views if view.evidence != call.evidence)

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from langchain_filestate._diff import Budget
 from langchain_filestate._hunks import DEV_NULL, MARKER, PatchHunk, StructuredPatch
-from langchain_filestate._spans import Block, LineEdit, compare, difference, groups, hunks, line_edits
+from langchain_filestate._spans import Block, LineEdit, Touched, compare, difference, hunks, line_edits
 from langchain_filestate._text import DEFAULT_ENCODINGS, UTF8, Format, decode, detect, show, split_lines
 from langchain_filestate.errors import Refused
 
@@ -43,7 +43,16 @@ MAX_LINES = 10_000
 MAX_BYTES = 1_000_000
 """Bytes of content that stand in one patch, over all hunks."""
 
-__all__ = ["LineEdit", "PatchHunk", "StructuredPatch", "line_edits", "patch_bytes", "patch_splices"]
+__all__ = [
+    "LineEdit",
+    "PatchHunk",
+    "StructuredPatch",
+    "Touched",
+    "line_edits",
+    "patch_bytes",
+    "patch_splices",
+    "patch_touched",
+]
 
 
 def patch_splices(
@@ -67,9 +76,23 @@ def patch_splices(
         max_bytes: Bytes of content to show at most.
         budget: Steps to spend at most on comparing what stands inside the spans.
     """
+    touched = Touched(before, splices, fmt)
+    return patch_touched(path, touched, max_lines=max_lines, max_bytes=max_bytes, budget=budget)
+
+
+def patch_touched(
+    path: str,
+    touched: Touched,
+    *,
+    max_lines: int = MAX_LINES,
+    max_bytes: int = MAX_BYTES,
+    budget: int = BUDGET,
+) -> StructuredPatch:
+    """`patch_splices` where the lines of the splices are asked for elsewhere too."""
+    before, fmt = touched.before, touched.fmt
     steps = Budget(budget)
     blocks: list[Block] = []
-    for group in groups(before, splices, fmt):
+    for group in touched.groups:
         old = split_lines(before[group.start : group.end], fmt)
         blocks += compare(group.line, group.start, old, split_lines(group.new, fmt), steps)
     label = path.lstrip("/")
@@ -110,7 +133,7 @@ def patch_bytes(
         )
     steps = Budget(budget)
     if fmt.encoding == fmt_after.encoding:
-        (group,) = groups(old, [difference(old, new, fmt)], fmt)
+        (group,) = Touched(old, [difference(old, new, fmt)], fmt).groups
         lines = split_lines(old[group.start : group.end], fmt)
         blocks = compare(group.line, group.start, lines, split_lines(group.new, fmt), steps)
     else:

@@ -6,18 +6,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from langchain_filestate import _media, _text
+from langchain_filestate import _disk, _media, _text
 from langchain_filestate._kind import is_notebook
+from langchain_filestate._match import Spliced
 from langchain_filestate._rules import plain
 from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from langchain_filestate._celldiff import CellDiff
     from langchain_filestate._hunks import StructuredPatch
     from langchain_filestate._patch import LineEdit
     from langchain_filestate._policy import Policy
+    from langchain_filestate._sums import Sum
 
 _QUOTED = 60
 """Characters of a placeholder that its refusal quotes."""
@@ -32,12 +34,16 @@ class Before:
         data: The bytes on disk; None if there is no file.
         digest: Their SHA-256 in hex; None if there is no file.
         format: How the bytes are text; that of a new file if there is none.
+        marks: Line ends before each block of them, as `Profile` has them, if they have been counted.
+        sum: What gave the digest, if the file is large.
     """
 
     path: str
     data: bytes | None
     digest: str | None
     format: _text.Format = _text.UTF8
+    marks: tuple[int, ...] = ()
+    sum: Sum | None = None
 
 
 @dataclass(frozen=True)
@@ -45,7 +51,7 @@ class Plan:
     """What a change will do. The patch and the moved lines are made when asked for, as a rule after the commit.
 
     Attributes:
-        after: The new bytes.
+        made: The new bytes; of a large file what they are made of.
         make_patch: Makes the difference.
         make_edits: Tells which lines are replaced, in lines of the old file; None if the whole file is new.
         lines: Lines of the new file.
@@ -56,7 +62,7 @@ class Plan:
         notes: Sentences for the model after the first one.
     """
 
-    after: bytes
+    made: bytes | Spliced
     make_patch: Callable[[], StructuredPatch]
     make_edits: Callable[[], tuple[LineEdit, ...]] | None
     lines: int
@@ -65,6 +71,31 @@ class Plan:
     unique: bool = True
     fields: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def after(self) -> bytes:
+        """The new bytes."""
+        return bytes(self.made)
+
+    @property
+    def content(self) -> bytes | Sequence[bytes | memoryview]:
+        """The new bytes, or the pieces to write one after the other."""
+        return self.made.pieces if isinstance(self.made, Spliced) else self.made
+
+    @property
+    def size(self) -> int:
+        """How many bytes there will be."""
+        return len(self.made)
+
+    def changes(self, data: bytes | None) -> bool:
+        """Whether the new bytes are others than these, on which it was planned."""
+        return isinstance(self.made, Spliced) or self.made != data  # an edit that changes nothing has been refused
+
+    def digest(self, before: Before) -> str:
+        """SHA-256 of the new bytes, in hex."""
+        if before.sum is not None and isinstance(self.made, Spliced):
+            return before.sum.spliced(self.made.pieces)
+        return _disk.digest(self.after)
 
     @property
     def units(self) -> int:
@@ -111,21 +142,21 @@ class Facts:
     notes: tuple[str, ...] = ()
 
 
-def text_before(path: str, data: bytes, digest: str, policy: Policy) -> Before:
+def text_before(path: str, data: bytes, digest: str, policy: Policy, found: Sum | None = None) -> Before:
     """A file as it is; raises `Refused` for one that is no text."""
     if _media.kind_of(data) is not None:  # some PDFs are made of characters alone
         raise Refused(f"This is no text but a {_media.describe(data)}: it can be shown and not changed.", code="binary")
-    return Before(path, data, digest, _text.detect(data, policy.encodings))
+    return Before(path, data, digest, *_text.judged(data, policy.encodings, digest), found)
 
 
-def cells_in(path: str, data: bytes) -> int | None:
+def cells_in(path: str, data: bytes | Spliced) -> int | None:
     """How many cells a file has; None if it is no notebook by its name and by its content: a broken one is text."""
     if not is_notebook(path):
         return None
     from langchain_filestate import _notebook  # noqa: PLC0415  few files are one
 
     try:
-        return len(_notebook.parse(data).cells)
+        return len(_notebook.parse(bytes(data)).cells)
     except Refused:
         return None
 
@@ -141,7 +172,11 @@ def cell_changes(path: str, old: bytes | None, new: bytes | None) -> CellDiff | 
 
 def line_count(data: bytes, fmt: _text.Format) -> int:
     """How many lines some bytes are."""
-    ends = _text.count_newlines(data, fmt)
+    return lines_of(_text.count_newlines(data, fmt), data, fmt)
+
+
+def lines_of(ends: int, data: bytes | Spliced, fmt: _text.Format) -> int:
+    """How many lines some bytes with so many line ends are."""
     return ends + (len(data) > len(fmt.bom) and not data.endswith(fmt.newline))
 
 

@@ -11,7 +11,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from langchain_filestate import _match, _patch, _text
-from langchain_filestate._plan import Plan, cells_in, created_text, line_count, refuse_placeholders
+from langchain_filestate._plan import Plan, cells_in, created_text, line_count, lines_of, refuse_placeholders
 from langchain_filestate._rules import plain
 from langchain_filestate.errors import Refused
 from langchain_filestate.results import EditResult, WriteResult
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from langchain_filestate._policy import Policy
 
 _BOM = "\ufeff"
+_WHOLE = 1 << 20  # bytes up to which a copy costs nothing
+_PIECES = 64  # splices up to which the pieces are written one by one
 
 
 def _create(path: str, content: str, fmt: _text.Format = _text.UTF8) -> Plan:
@@ -59,8 +61,10 @@ class Edit:
         else:
             old, new, everywhere = self.edits[0]
             splices = _match.replace(data, fmt, old, new, replace_all=everywhere)
-        after = _match.apply(data, splices)
-        in_file = cache(partial(_placeholders, data, after, fmt))
+        made: bytes | _match.Spliced = _match.Spliced(data, splices)
+        if len(data) <= _WHOLE or len(splices) > _PIECES:
+            made = bytes(made)
+        in_file = cache(partial(_placeholders, data, made, fmt))
         for number, (old, new, _) in enumerate(self.edits, 1):
             refuse_placeholders(
                 old,
@@ -70,15 +74,16 @@ class Edit:
                 advice="Give the full text, or take fewer lines into old_string: only those that change.",
                 in_file=in_file,
             )
-        cells = cells_in(before.path, after)
+        touched = _patch.Touched(data, splices, fmt, before.marks)
+        cells = cells_in(before.path, made)
         notes = [f"{len(splices)} replacements were made."] if len(splices) > 1 else []
         if cells is not None:
             notes.append("The file is a notebook that can be read by cells now: read it again for them.")
         return Plan(
-            after,
-            partial(_patch.patch_splices, before.path, data, splices, fmt),
-            partial(_patch.line_edits, data, splices, fmt),
-            line_count(after, fmt),
+            made,
+            partial(_patch.patch_touched, before.path, touched),
+            touched.edits,
+            lines_of(touched.newlines(), made, fmt),
             cells,
             mended=cells is not None,
             unique=len(splices) == len(self.edits),
@@ -216,9 +221,9 @@ class Write:
 Operation: TypeAlias = "Edit | Write | NotebookEdit"
 
 
-def _placeholders(data: bytes, after: bytes, fmt: _text.Format) -> frozenset[str]:
+def _placeholders(data: bytes, after: bytes | _match.Spliced, fmt: _text.Format) -> frozenset[str]:
     """Those that stand in for lines of the whole file."""
     from langchain_filestate import _omission  # noqa: PLC0415  as in `refuse_placeholders`
 
-    old, new = (_text.decode(text[len(fmt.bom) :], fmt) for text in (data, after))
+    old, new = (_text.decode(bytes(text)[len(fmt.bom) :], fmt) for text in (data, after))
     return frozenset(line for _, line in _omission.find_placeholders(old, new))

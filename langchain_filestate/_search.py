@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from itertools import islice
 from typing import TYPE_CHECKING, AnyStr, Generic
 
@@ -27,10 +27,14 @@ if TYPE_CHECKING:
     from langchain_filestate._text import Format
 
 _BARE = re.compile(r"(?<!\r)\n")  # a line break that matches LF and CRLF
+_LARGE = 1 << 20  # bytes above which it pays to look how to search them
+_SAMPLE = 4096
+_SPARSE = 400  # bytes from one place to the next, at least, for a byte to be rare
+_TRIES = 100
 _ANCHORS = 8  # places of the longest line up to which only their surroundings are searched
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class View(Generic[AnyStr]):
     """A file as it is searched: its bytes, or its text where the bytes cannot be searched.
 
@@ -52,7 +56,7 @@ class View(Generic[AnyStr]):
             return iter(())
         lf = self.code("\n")
         needle = lf.join(pieces)
-        if len(pieces) == 1 or not self._has_crlf():
+        if len(pieces) == 1 or not self._has_crlf:
             size = len(needle)
             return ((at, at + size) for at in _each(self.hay, needle, self.start, 1 if overlapping else size))
         return self._flexible(max(pieces, key=len) or lf, needle, overlapping=overlapping)
@@ -81,6 +85,7 @@ class View(Generic[AnyStr]):
                 yield low + start, low + end
             at = plain.find(wanted, at + step)
 
+    @cached_property
     def _has_crlf(self) -> bool:
         # One character is found ten times as fast as two, and most files have none.
         return self.code("\r") in self.hay and self.code("\r\n") in self.hay
@@ -88,7 +93,7 @@ class View(Generic[AnyStr]):
     def texts(self, spans: Sequence[tuple[int, int]], old: str, new: str) -> list[str]:
         """`new` for each of the ascending `spans`, with the line endings that belong there."""
         lf, crlf = self.code("\n"), self.code("\r\n")
-        if not _BARE.search(new) or not self._has_crlf():
+        if not _BARE.search(new) or not self._has_crlf:
             return [new] * len(spans)
         around = _Around(self, lf, crlf)
         made: dict[tuple[bool, ...], str] = {}
@@ -156,10 +161,36 @@ def view(data: bytes, fmt: Format) -> View[bytes] | View[str]:
 
 
 def _each(hay: AnyStr, needle: AnyStr, at: int, step: int) -> Iterator[int]:
-    at = hay.find(needle, at)
+    find = _finder(hay, needle) if isinstance(hay, bytes) and len(hay) > _LARGE else hay.find
+    at = find(needle, at)
     while at >= 0:
         yield at
-        at = hay.find(needle, at + step)
+        at = find(needle, at + step)
+
+
+def _finder(hay: bytes, needle: bytes) -> Callable[[bytes, int], int]:
+    """`hay.find`, or what finds the same faster: one byte is found ten times as fast as two.
+
+    So where a byte of the needle is rare in the hay, its places are gone through.
+    """
+    sample = b"".join(hay[at : at + _SAMPLE] for at in (0, len(hay) // 2, len(hay) - _SAMPLE))
+    count, rare = min((sample.count(byte), byte) for byte in set(needle[:_SAMPLE]))
+    if len(needle) == 1 or count * _SPARSE > len(sample):
+        return hay.find
+    offset = needle.index(rare)
+
+    def find(needle: bytes, at: int) -> int:
+        place, tries = hay.find(rare, at + offset), 0
+        while place >= 0:
+            if hay.startswith(needle, place - offset):
+                return place - offset
+            tries += 1
+            if tries > _TRIES and tries * _SPARSE > place - at:  # not as rare as in the sample
+                return hay.find(needle, place - offset + 1)
+            place = hay.find(rare, place + 1)
+        return -1
+
+    return find
 
 
 def _kinds(hay: AnyStr, lf: AnyStr, crlf: AnyStr, start: int, end: int) -> tuple[bool, ...]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from langchain_filestate._changes import Mark
+    from langchain_filestate._match import Spliced
 
 MEMORY_BYTES = 256 * 2**20
 MEMORY_CHANGES = 100_000
@@ -96,17 +97,21 @@ class Images:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._kept: OrderedDict[str, bytes] = OrderedDict()
+        self._kept: OrderedDict[str, bytes | Spliced] = OrderedDict()
         self._total = 0
         self._lock = threading.Lock()
 
-    def put(self, digest: str, data: bytes) -> None:
+    def put(self, digest: str, data: bytes | Spliced) -> None:
         """Keep bytes as the newest, unless they alone are more than the total."""
         if len(data) > self.limit:
             return
+        if not isinstance(data, bytes) and data.held > 2 * len(data):  # it would hold far more than is counted
+            data = bytes(data)
         with self._lock:
             if digest in self._kept:
                 self._kept.move_to_end(digest)
+                if isinstance(data, bytes):
+                    self._kept[digest] = data
                 return
             self._kept[digest] = data
             self._total += len(data)
@@ -115,7 +120,19 @@ class Images:
 
     def get(self, digest: str) -> bytes | None:
         """The bytes, or None."""
-        return self._kept.get(digest)
+        data = self._kept.get(digest)
+        if data is None or isinstance(data, bytes):
+            return data
+        whole = bytes(data)
+        with self._lock:
+            if digest in self._kept:
+                self._kept[digest] = whole
+        return whole
+
+    def at_hand(self, digest: str) -> bytes | None:
+        """The bytes, or None where they would have to be put together first."""
+        data = self._kept.get(digest)
+        return data if isinstance(data, bytes) else None
 
     def drop(self, digest: str) -> bool:
         """Forget bytes; whether they were there."""

@@ -2,7 +2,8 @@
 
 The idea: a splice names bytes, everything that people and records speak of is lines. Each splice is widened to the
 whole lines it touches, splices that touch the same line become one group, and only inside a group are lines compared.
-Line numbers come from counting line ends up to each group, once along the file; nothing else of it is looked at.
+Line numbers come from counting line ends up to each group, once along the file, or from the nearest block of which the
+count is known already; nothing else of the file is looked at.
 
 Rules: only LF ends a line (CRLF does too, its CR belongs to the line). A splice touches the lines of which it replaces
 bytes and those that it joins to others. One that begins and ends at line starts and puts in whole lines touches no
@@ -11,12 +12,14 @@ more than the lines it replaces; an insertion of whole lines at a line start tou
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from langchain_filestate._diff import gaps
 from langchain_filestate._match import Splice
-from langchain_filestate._text import count_newlines, split_lines
+from langchain_filestate._text import BLOCK, count_newlines, split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -92,42 +95,97 @@ class RawHunk(NamedTuple):
     """Kind (space, minus or plus) and the bytes of the line with its end."""
 
 
-def line_edits(before: bytes, splices: Iterable[Splice], fmt: Format) -> tuple[LineEdit, ...]:
-    """What splices do to lines: for moving what is known about lines across an edit.
+class LineEnds:
+    """How many line ends stand before a place of a file; no part of it is counted twice.
+
+    Args:
+        data: The whole file, with its BOM.
+        fmt: How it is encoded.
+        marks: Line ends before each block of it, as `Profile` has them; empty if nobody has counted yet.
+    """
+
+    def __init__(self, data: bytes, fmt: Format, marks: Sequence[int] = ()) -> None:
+        self.data, self.fmt = data, fmt
+        self._counts = list(marks) or [0]
+        self._places = [block * BLOCK for block in range(len(self._counts))]
+
+    def before(self, place: int) -> int:
+        """Line ends whose last byte is before this offset."""
+        at = bisect_right(self._places, place) - 1
+        known, count = self._places[at], self._counts[at]
+        if known < place:
+            above = self._places[at + 1] if at + 1 < len(self._places) else len(self.data)
+            if at + 1 < len(self._places) and above - place < place - known:  # the next one is nearer
+                count = self._counts[at + 1] - count_newlines(self.data, self.fmt, place, above)
+            else:
+                count += count_newlines(self.data, self.fmt, known, place)
+            self._places.insert(at + 1, place)
+            self._counts.insert(at + 1, count)
+        return count
+
+
+class Touched:
+    """The lines that the splices of one edit touch, found once: for the patch, the views, and how many there are then.
 
     Args:
         before: The whole file before, with its BOM.
         splices: Spans of it and the bytes that replace them; not overlapping.
-        fmt: How it is encoded.
-
-    Returns:
-        One entry for all splices that touch the same line, in order; no old line is in two of them.
+        fmt: How the file is encoded, before and after.
+        marks: As in `LineEnds`.
     """
-    edits: list[LineEdit] = []
-    moved = 0
-    for group in groups(before, splices, fmt):
-        # A byte order mark alone is no line: the file is empty.
-        count = 0 if fmt.bom and group.new == fmt.bom else _count_lines(group.new, fmt)
-        lines = {new for new, _ in group.kept}
-        kept = tuple((group.line + moved + new, group.line + old) for new, old in group.kept)
-        edits.append(LineEdit(group.line, group.old_count, count, 0 in lines, count - 1 in lines, kept))
-        moved += count - group.old_count
-    return tuple(edits)
+
+    def __init__(self, before: bytes, splices: Iterable[Splice], fmt: Format, marks: Sequence[int] = ()) -> None:
+        self.before, self.fmt = before, fmt
+        self._splices = sorted(splices, key=lambda s: (s.start, s.end))
+        self._ends = LineEnds(before, fmt, marks)
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """The splices widened to whole lines, those that touch the same line together, in order."""
+        return tuple(_grouped(self._ends, self._splices))
+
+    def edits(self) -> tuple[LineEdit, ...]:
+        """What the splices do to lines: for moving what is known about lines across an edit.
+
+        Returns:
+            One entry for all splices that touch the same line, in order; no old line is in two of them.
+        """
+        edits: list[LineEdit] = []
+        moved, fmt = 0, self.fmt
+        for group in self.groups:
+            # A byte order mark alone is no line: the file is empty.
+            count = 0 if fmt.bom and group.new == fmt.bom else _count_lines(group.new, fmt)
+            lines = {new for new, _ in group.kept}
+            kept = tuple((group.line + moved + new, group.line + old) for new, old in group.kept)
+            edits.append(LineEdit(group.line, group.old_count, count, 0 in lines, count - 1 in lines, kept))
+            moved += count - group.old_count
+        return tuple(edits)
+
+    def newlines(self) -> int:
+        """How many line ends the file has afterwards."""
+        before, fmt = self.before, self.fmt
+        if self._splices:  # the first group will ask from there; what is before it is not counted again then
+            self._ends.before(_line_start(before, fmt.newline, self._splices[0].start))
+        come = sum(count_newlines(s.new, fmt) - count_newlines(before, fmt, s.start, s.end) for s in self._splices)
+        return self._ends.before(len(before)) + come
 
 
-def groups(before: bytes, splices: Iterable[Splice], fmt: Format) -> Iterator[Group]:
-    """Splices widened to whole lines, those that touch the same line together, in order."""
+def line_edits(before: bytes, splices: Iterable[Splice], fmt: Format) -> tuple[LineEdit, ...]:
+    """`Touched.edits` of splices of which nothing else is asked."""
+    return Touched(before, splices, fmt).edits()
+
+
+def _grouped(ends: LineEnds, splices: Iterable[Splice]) -> Iterator[Group]:
+    before, fmt = ends.data, ends.fmt
     growing: _Growing | None = None
-    line, counted = 1, 0
-    for splice in sorted(splices, key=lambda s: (s.start, s.end)):
+    for splice in splices:
         if growing is not None and growing.takes(splice.start):
             growing.add(splice)
             continue
         if growing is not None:
             yield growing.done()
         start = _line_start(before, fmt.newline, splice.start)
-        line, counted = line + count_newlines(before, fmt, counted, start), start
-        growing = _Growing(before, fmt, line, start, splice)
+        growing = _Growing(before, fmt, ends.before(start) + 1, start, splice)
     if growing is not None:
         yield growing.done()
 

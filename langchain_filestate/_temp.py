@@ -28,7 +28,7 @@ from langchain_filestate._fd import close, failure, keep_from_children, same_fil
 from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Self
 
     from langchain_filestate._workspace import Target
@@ -230,9 +230,12 @@ class Temp:
             os.fchmod(self.fd, want)
             self._mode = want
 
-    def fill(self, data: bytes) -> None:
-        """Write the bytes."""
-        write_at(self.fd, data)
+    def fill(self, pieces: Sequence[bytes | memoryview]) -> None:
+        """Write the bytes, piece after piece."""
+        at = 0
+        for piece in pieces:
+            write_at(self.fd, piece, at)
+            at += len(piece)
 
     # -- putting it in place
 

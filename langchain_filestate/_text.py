@@ -21,10 +21,11 @@ from langchain_filestate._codec import (
     show,
     split_lines,
 )
-from langchain_filestate._detect import Profile, Scan, detect, profile
+from langchain_filestate._detect import BLOCK, Profile, Scan, detect, judged, profile
 from langchain_filestate._window import Window, window
 
 __all__ = [
+    "BLOCK",
     "DEFAULT_ENCODINGS",
     "UTF8",
     "Format",
@@ -37,6 +38,7 @@ __all__ = [
     "decode",
     "detect",
     "encode",
+    "judged",
     "line_at",
     "newline_style",
     "profile",

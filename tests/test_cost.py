@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import hashlib
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ import weakref
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -23,12 +25,15 @@ from pydantic import model_serializer
 
 from langchain_filestate import (
     FileToolkit,
+    _detect,
     _disk,
     _match,
     _past,
     _patch,
     _reading,
     _spans,
+    _sums,
+    _text,
     changed_files,
     merge_records,
 )
@@ -216,6 +221,98 @@ def test_the_patch_of_an_edit_looks_at_the_lines_around_it_only(monkeypatch: pyt
     assert (patch.added, patch.removed, patch.hunks[0].source_start) == (1, 1, 49_998)
     assert sum(looked_at) < 200
     assert compared == [2]
+
+
+@pytest.mark.parametrize("lines", [1000, 100_000])
+def test_an_edit_counts_no_line_end_twice(quick_path: Path, monkeypatch: pytest.MonkeyPatch, lines: int) -> None:
+    counted: list[int] = []
+
+    def count(data: bytes, fmt: Any, start: int = 0, end: int | None = None) -> int:
+        counted.append((len(data) if end is None else end) - start)
+        return real(data, fmt, start, end)
+
+    real = _text.count_newlines
+    monkeypatch.setattr(_text, "count_newlines", count)
+    monkeypatch.setattr(_spans, "count_newlines", count)
+    text = "".join(f"line {n} of the file, with some text\n" for n in range(lines))
+    (quick_path / "a.txt").write_text(text)
+    tools = {tool.name: tool for tool in FileToolkit(quick_path).get_tools()}
+    call_of(tools, "read_file", file_path="a.txt", limit=1)
+    counted.clear()
+    old = f"line {lines // 2} of"
+    message = call_of(tools, "edit_file", file_path="a.txt", old_string=old, new_string=old.upper())
+    assert message.artifact["patch"]["hunks"][0]["source_start"] == lines // 2 + 1 - 3
+    # Where the format was not to be had by a glance, the line ends were counted with it, block by block.
+    most = len(text) if len(text) <= _text.BLOCK else 2 * _text.BLOCK
+    assert sum(counted) <= most + 200
+
+
+def test_a_large_file_that_was_read_is_not_judged_again_to_edit_it(
+    quick_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks: list[int] = []
+
+    def block(self: Any, data: bytes, *, final: bool = False) -> None:
+        blocks.append(len(data))
+        real(self, data, final=final)
+
+    real = _detect._Judge.block
+    monkeypatch.setattr(_detect._Judge, "block", block)
+    text = "".join(f"line {n} of the file, with söme text\n" for n in range(50_000))
+    path = quick_path / "a.txt"
+    path.write_text(text)
+    tools = {tool.name: tool for tool in FileToolkit(quick_path).get_tools()}
+    call_of(tools, "read_file", file_path="a.txt", limit=1)
+    assert sum(blocks) == path.stat().st_size
+    blocks.clear()
+    call_of(tools, "edit_file", file_path="a.txt", old_string="line 7 of", new_string="line seven of")
+    assert blocks == []
+    path.write_text(path.read_text() + "one more\n")
+    call_of(tools, "edit_file", file_path="a.txt", old_string="line 8 of", new_string="line eight of")
+    assert sum(blocks) > len(text)  # other bytes may be anything
+
+
+class Hashed:
+    """SHA-256 that counts the bytes that it is given."""
+
+    total = 0
+
+    def __init__(self, sha: Any = None) -> None:
+        self.sha = hashlib.sha256() if sha is None else sha
+
+    def copy(self) -> Hashed:
+        return Hashed(self.sha.copy())
+
+    def update(self, data: bytes) -> None:
+        Hashed.total += len(data)
+        self.sha.update(data)
+
+    def hexdigest(self) -> str:
+        return str(self.sha.hexdigest())
+
+
+def test_an_edit_of_a_large_file_neither_copies_it_nor_hashes_again_what_is_before_it(
+    quick_path: Path, monkeypatch: pytest.MonkeyPatch, counts: Counter[str]
+) -> None:
+    monkeypatch.setattr(_sums, "hashlib", SimpleNamespace(sha256=Hashed))
+    monkeypatch.setattr(_match.Spliced, "__bytes__", None)
+    text = "".join(f"line {n} of the file, with some text\n" for n in range(100_000))
+    (quick_path / "a.txt").write_text(text)
+    toolkit = FileToolkit(quick_path)
+    tools = {tool.name: tool for tool in toolkit.get_tools()}
+    call_of(tools, "read_file", file_path="a.txt", limit=1)
+    Hashed.total = 0
+    counts.clear()
+    message = call_of(tools, "edit_file", file_path="a.txt", old_string="line 90000 of", new_string="line n of")
+    after = text.replace("line 90000 of", "line n of")
+    rest = len(text) - text.index("line 90000 of")
+    assert Hashed.total <= len(text) + rest + _sums.STEP
+    assert counts["bytes"] == 2 * len(text)  # to plan, and to compare under the lease
+    assert counts["pwrite"] == 3
+    assert (quick_path / "a.txt").read_text() == after
+    assert message.artifact["after"] == hashlib.sha256(after.encode()).hexdigest()
+    monkeypatch.undo()
+    assert toolkit.history.content(message.artifact["after"]) == after.encode()
 
 
 class Watched(list[Any]):

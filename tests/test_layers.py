@@ -14,7 +14,7 @@ PACKAGE = Path(langchain_filestate.__file__).parent
 # From the bottom of the house to the roof; modules of one row may import each other where no circle arises.
 ROWS = [
     ["errors"],
-    ["_kind", "_scripts", "_codec", "_window", "_detect", "_text"],
+    ["_kind", "_scripts", "_codec", "_judged", "_window", "_detect", "_text"],
     ["_search", "_mismatch", "_slips", "_twins", "_nearmiss", "_match"],
     ["_diff", "_spans", "_phrases", "_omission"],
     ["_hunks", "_patch"],
@@ -23,7 +23,7 @@ ROWS = [
     ["_shell_commands", "_shell"],
     ["_media_base", "_media_image", "_media_pdf", "_media"],
     ["_rules", "_resolve", "_walk", "_fence", "_workspace"],
-    ["_syscalls", "_fd", "_temp", "_inplace", "_commit"],
+    ["_sums", "_syscalls", "_fd", "_temp", "_inplace", "_commit"],
     ["_disk"],
     ["_changes", "_shelves", "_store_shelf", "_history", "_rewind"],
     ["results", "_policy"],

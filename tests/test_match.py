@@ -7,12 +7,13 @@ import random
 import re
 import unicodedata
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from langchain_filestate import _match, _mismatch, _nearmiss, _slips, _text
+from langchain_filestate import _match, _mismatch, _nearmiss, _search, _slips, _text
 from langchain_filestate._match import Splice, apply, find, near_miss, replace, replace_many
 from langchain_filestate._text import UTF8, Format
 from langchain_filestate.errors import Refused
@@ -728,5 +729,35 @@ def test_misses_in_large_files() -> None:
     assert near_miss(normal.encode(), UTF8, middle.replace(" ", "\t"), "new text")[1] == (40_001,)
 
 
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.sampled_from([b"a", b"aa", b"ab", b"b", b"c", b"aac"]), max_size=80).map(b"".join),
+    st.lists(st.sampled_from([b"a", b"ab", b"b", b"c"]), min_size=1, max_size=4).map(b"".join),
+    st.sampled_from([1, 2, 400]),
+    st.integers(0, 3),
+)
+def test_large_content_is_searched_as_any_other(hay: bytes, needle: bytes, sparse: int, tries: int) -> None:
+    plain = list(_search._each(hay, needle, 0, 1))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"_LARGE": -1, "_SPARSE": sparse, "_TRIES": tries}.items():
+            patch.setattr(_search, name, value)
+        assert list(_search._each(hay, needle, 0, 1)) == plain
+
+
+def test_what_is_rare_in_the_sample_only_does_not_slow_the_search_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at: list[int] = []
+
+    class Hay(bytes):
+        def find(self, what: Any, *at: Any) -> int:
+            looked_at.append(1)
+            return super().find(what, *at)
+
+    monkeypatch.setattr(_search, "_LARGE", 10_000)
+    for hay, most in ((b"a" * 90_000 + b"xy", 2), (b"a" * 40_000 + b"x" * 8000 + b"a" * 100_000 + b"xy", 110)):
+        looked_at.clear()
+        assert list(_search._each(Hay(hay), b"xy", 0, 1)) == [hay.index(b"xy")]
+        assert len(looked_at) <= most
+
+
 def test_public_names() -> None:
-    assert set(_match.__all__) == {"Splice", "apply", "find", "near_miss", "replace", "replace_many"}
+    assert set(_match.__all__) == {"Splice", "Spliced", "apply", "find", "near_miss", "replace", "replace_many"}

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from langchain_filestate import FileToolkit, StructuredPatch, parse_result
+from langchain_filestate import (
+    FileToolkit,
+    StructuredPatch,
+    _detect,
+    _disk,
+    _judged,
+    _planning,
+    _search,
+    _spans,
+    _sums,
+    parse_result,
+)
 from tests.long.packages import replay
 from tests.scripted import edit, many, read, write
 
@@ -96,6 +109,39 @@ def test_an_edit_changes_its_span_and_nothing_else(before: bytes, data: st.DataO
             assert put.replace(b"\r\n", b"\n") == new.encode("utf-8", "surrogateescape").replace(b"\r\n", b"\n")
         if result.patch.exact:
             assert apply(result.patch, before) == after
+
+
+@settings(max_examples=80, deadline=None)
+@given(contents, st.lists(st.sampled_from(["a", "b", "\n", "é", "@@", "  "]), min_size=1, max_size=3), st.booleans())
+def test_a_large_file_is_edited_as_a_small_one(before: bytes, olds: list[str], everywhere: bool) -> None:
+    large = {
+        _planning: ("_WHOLE", -1),
+        _search: ("_LARGE", -1),
+        _disk: ("STEP", 0),
+        _sums: ("STEP", 1),
+        _detect: ("BLOCK", 8),
+        _spans: ("BLOCK", 8),
+    }
+    found: list[list[Any]] = []
+    with tempfile.TemporaryDirectory() as root:
+        for bounds in ({}, large):
+            with pytest.MonkeyPatch.context() as patch:
+                for module, (name, value) in bounds.items():
+                    patch.setattr(module, name, value)
+                patch.setattr(_judged, "_known", {})
+                bench = Bench(root)
+                bench.path.write_bytes(before)
+                seen = [bench(read("file.txt"))[1]]
+                for number, old in enumerate(olds):
+                    seen.append(bench(edit("file.txt", old, f"<{number}>\n", replace_all=everywhere))[1])
+                    data = bench.path.read_bytes()
+                    seen.append(data)
+                    if seen[-2].kind == "edit":
+                        assert seen[-2].after == hashlib.sha256(data).hexdigest()
+                        assert bench.toolkit.history.content(seen[-2].after) == data
+                seen.append(bench(read("file.txt"))[1])
+                found.append(seen)
+    assert found[0] == found[1]
 
 
 @settings(max_examples=40, deadline=None)

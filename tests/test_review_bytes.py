@@ -13,6 +13,7 @@ from langchain_filestate._disk import Changed, commit, digest
 from tests.targets import target
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from langchain_filestate import PlannedChange
@@ -29,8 +30,8 @@ def test_a_child_forked_during_a_save_does_not_keep_the_file_open(
     path.write_bytes(OLD)
     real, children = _temp.Temp.fill, []
 
-    def fork(temp: _temp.Temp, data: bytes) -> None:
-        real(temp, data)
+    def fork(temp: _temp.Temp, pieces: Sequence[bytes | memoryview]) -> None:
+        real(temp, pieces)
         pid = os.fork()
         if not pid:
             signal.pause()
