@@ -235,7 +235,7 @@ class FileHistory:
 
     def remembered(self, digest: str) -> tuple[bytes, str] | None:
         """Bytes with this digest, if this process has them at hand; the store is not asked."""
-        data = self._read.at_hand(digest)
+        data = self._read.get(digest)
         return None if data is None else (data, digest)
 
     # ---- listings

@@ -70,8 +70,6 @@ class Spliced:
 
     def __init__(self, data: bytes, splices: Iterable[Splice]) -> None:
         rest = memoryview(data)
-        self.held = len(data)
-        """Bytes that are kept by it, beside what is new."""
         self.pieces: list[bytes | memoryview] = []
         """In order; the first is the unchanged beginning."""
         at = 0

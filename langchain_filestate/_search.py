@@ -31,6 +31,7 @@ _LARGE = 1 << 20  # bytes above which it pays to look how to search them
 _SAMPLE = 4096
 _SPARSE = 400  # bytes from one place to the next, at least, for a byte to be rare
 _TRIES = 100
+_LONG = 4096  # bytes of a needle with which a try costs too much, where what it is tried on repeats itself
 _ANCHORS = 8  # places of the longest line up to which only their surroundings are searched
 
 
@@ -173,9 +174,11 @@ def _finder(hay: bytes, needle: bytes) -> Callable[[bytes, int], int]:
 
     So where a byte of the needle is rare in the hay, its places are gone through.
     """
+    if not 1 < len(needle) <= _LONG:
+        return hay.find
     sample = b"".join(hay[at : at + _SAMPLE] for at in (0, len(hay) // 2, len(hay) - _SAMPLE))
-    count, rare = min((sample.count(byte), byte) for byte in set(needle[:_SAMPLE]))
-    if len(needle) == 1 or count * _SPARSE > len(sample):
+    count, rare = min((sample.count(byte), byte) for byte in set(needle))
+    if count * _SPARSE > len(sample):
         return hay.find
     offset = needle.index(rare)
 

@@ -97,7 +97,7 @@ class Images:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._kept: OrderedDict[str, bytes | Spliced] = OrderedDict()
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
         self._total = 0
         self._lock = threading.Lock()
 
@@ -105,34 +105,19 @@ class Images:
         """Keep bytes as the newest, unless they alone are more than the total."""
         if len(data) > self.limit:
             return
-        if not isinstance(data, bytes) and data.held > 2 * len(data):  # it would hold far more than is counted
-            data = bytes(data)
+        whole = bytes(data)  # what it was made of may be far larger
         with self._lock:
             if digest in self._kept:
                 self._kept.move_to_end(digest)
-                if isinstance(data, bytes):
-                    self._kept[digest] = data
                 return
-            self._kept[digest] = data
+            self._kept[digest] = whole
             self._total += len(data)
             while self._total > self.limit:
                 self._total -= len(self._kept.popitem(last=False)[1])
 
     def get(self, digest: str) -> bytes | None:
         """The bytes, or None."""
-        data = self._kept.get(digest)
-        if data is None or isinstance(data, bytes):
-            return data
-        whole = bytes(data)
-        with self._lock:
-            if digest in self._kept:
-                self._kept[digest] = whole
-        return whole
-
-    def at_hand(self, digest: str) -> bytes | None:
-        """The bytes, or None where they would have to be put together first."""
-        data = self._kept.get(digest)
-        return data if isinstance(data, bytes) else None
+        return self._kept.get(digest)
 
     def drop(self, digest: str) -> bool:
         """Forget bytes; whether they were there."""

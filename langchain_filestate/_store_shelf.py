@@ -21,6 +21,7 @@ while others write): the limit grows until everything came in one answer. `index
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import threading
 import time
@@ -198,9 +199,15 @@ class StoreShelf:
         return sorted(json.loads(value["id"]) for _, _, value in self._all("threads"))
 
     def image(self, digest: str) -> bytes | None:
-        """The bytes with this digest, if they are kept."""
+        """The bytes with this digest, if they are kept; what has been damaged in the store is not."""
         value = self._get((ROOT, "blobs"), digest)
-        return None if value is None else zlib.decompress(base64.b64decode(value["zlib"]))
+        if value is None:
+            return None
+        try:
+            data = zlib.decompress(base64.b64decode(value["zlib"]))
+        except (ValueError, zlib.error):
+            return None
+        return data if hashlib.sha256(data).hexdigest() == digest else None
 
     def note(self, key: str, entry: dict[str, Any]) -> None:
         """Add an answer to the log of a key."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import json
 import os
@@ -8,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import zlib
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -23,6 +25,7 @@ from langgraph.store.sqlite import AsyncSqliteStore, SqliteStore
 from langchain_filestate import _history, _shelves, _store_shelf
 from langchain_filestate._changes import Change, change_id, next_seq, standing, trace
 from langchain_filestate._history import FileHistory, process_history
+from langchain_filestate._match import Splice, Spliced
 from langchain_filestate._shelves import Images, MemoryShelf
 from langchain_filestate._store_shelf import ROOT, StoreShelf
 from tests.postgres import database, empty_store, open_store, postgres_url  # noqa: F401  a fixture
@@ -580,6 +583,13 @@ def test_images() -> None:
     assert images.sizes() == {"c": 1, "d": 8}
 
 
+def test_images_hold_what_they_count() -> None:
+    images = Images(10)
+    images.put("a", Spliced(b"1" * 1000, [Splice(1, 1000, b"2")]))
+    assert images.get("a") == b"12"
+    assert images.sizes() == {"a": 2}
+
+
 def test_remembered_bytes_are_not_stored(opener: Callable[..., FileHistory], monkeypatch: pytest.MonkeyPatch) -> None:
     history = opener()
     history.remember(b"read", str(digest(b"read")))
@@ -630,6 +640,22 @@ def test_one_batch_of_writes_per_change() -> None:
     made(history, b"1" * 40_000, b"3", "2")
     assert len(store.batches) == 2
     assert [op.namespace[1] for op in store.batches[1]] == ["calls", "changes", "images", "paths"]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [zlib.compress(b"else"), zlib.compress(b"1")[:-2], b"no zlib", b""],
+    ids=["other", "cut", "none", "empty"],
+)
+def test_an_image_that_was_damaged_in_the_store_is_none(damaged: bytes) -> None:
+    store = InMemoryStore()
+    made(FileHistory(store), b"1", b"2", "1")
+    name = str(digest(b"1"))
+    assert FileHistory(store).content(name) == b"1"
+    (item,) = store.search((ROOT, "blobs"))
+    store.put(item.namespace, name, {**item.value, "zlib": base64.b64encode(damaged).decode()})
+    history = FileHistory(store)
+    assert (history.content(name), history.remembered(name)) == (None, None)
 
 
 def test_an_image_is_written_again_when_it_may_be_gone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -759,5 +759,11 @@ def test_what_is_rare_in_the_sample_only_does_not_slow_the_search_down(monkeypat
         assert len(looked_at) <= most
 
 
+def test_long_text_is_searched_as_ever_since_each_try_of_it_would_cost_its_length() -> None:
+    hay = (b"x" * 499 + b"Q") * 10_000
+    assert _search._finder(hay, b"x" * 10 + b"Q") != hay.find
+    assert _search._finder(hay, hay[:20_000]) == hay.find
+
+
 def test_public_names() -> None:
     assert set(_match.__all__) == {"Splice", "Spliced", "apply", "find", "near_miss", "replace", "replace_many"}
