@@ -1,45 +1,67 @@
 """What was found out about the messages of a conversation, so that a long one is not searched again at each step.
 
 A state's list of messages is a new one at each step, but what it holds are the same objects, with some more at the end.
-So what is known of them stays with the newest message that was looked at, and goes when that goes; a list is taken for
-the continuation of a known one only if it holds the same messages so far. Whatever was exchanged, removed or put in
-between is another list, and is looked through from its beginning.
+So what is known of them stays with one of the newest, and goes when that goes. A list is taken for the continuation of
+a known one only if it holds the same messages so far; whatever was exchanged, removed or put in between is another
+list, and is looked through from its beginning. The last few messages are looked at each time: they may stand in one
+request only.
 
 Positions are where to look, not what is there: whoever asks looks at the message itself. What a message was given in
 place after it had been looked at is not noticed; states and requests exchange their messages.
+
+Nothing is changed once others can see it, so there is no lock that a fork could leave taken.
 """
 
 from __future__ import annotations
 
-import threading
 import weakref
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
 _MOST = 256
 """Conversations at a time."""
 
+_LATE = 8
+"""Messages at the end that may stand in one request only."""
+
+_TAIL = 32
+"""Messages behind those that are known above which what is known goes on to newer ones."""
+
 _RECENT = 64
 """How many messages a step may have added for what is known to be found again."""
 
-_NOTHING: dict[str, Any] = {}
-
-_lock = threading.Lock()
 _known: dict[int, _Past] = {}
-"""By the `id` of the newest message that was looked at; that message itself is not kept alive by it."""
+"""By the `id` of the last message that was looked at; that message itself is not kept alive by it."""
 
 
 class _Past:
+    """What is known of some messages.
+
+    Args:
+        messages: All of them.
+        known: What is known of the first of them already.
+    """
+
     __slots__ = ("before", "blocks", "places", "reads", "tip")
 
-    def __init__(self) -> None:
-        self.before: list[Any] = []  # without the newest: what hangs on it must not hold it
+    def __init__(self, messages: Sequence[Any], known: _Past | None = None) -> None:
+        self.before = list(messages[:-1])  # without the last: what hangs on it must not hold it
         self.tip: weakref.ref[Any] | None = None
-        self.places: dict[str, int] = {}
-        self.reads: dict[str, list[int]] = {}
-        self.blocks: list[int] = []
+        self.places: dict[str, int] = dict(known.places) if known is not None else {}
+        self.reads: dict[str, tuple[int, ...]] = dict(known.reads) if known is not None else {}
+        self.blocks: list[int] = list(known.blocks) if known is not None else []
+        for at in range(len(known.before) + 1 if known is not None else 0, len(messages)):
+            message = messages[at]
+            name = _id(message)
+            if name is not None:
+                self.places[name] = at
+            if _has_blocks(message):
+                self.blocks.append(at)
+            digest = _read_of(message)
+            if digest is not None:
+                self.reads[digest] = (*self.reads.get(digest, ()), at)
 
     def leads_to(self, messages: Sequence[Any], at: int) -> bool:
         """True if this is about the messages up to `at`."""
@@ -47,22 +69,24 @@ class _Past:
             return False
         return alike(self.before, messages[:at])
 
-    def go_on(self, messages: Sequence[Any]) -> None:
-        """Look at those messages that are new."""
-        new = len(self.before) + (self.tip is not None)
-        for at in range(new, len(messages)):
-            message = messages[at]
-            fields = getattr(message, "__dict__", _NOTHING)  # asking a model for what it lacks is slow
-            name, artifact = fields.get("id"), fields.get("artifact")
-            if name.__class__ is str:
-                self.places[name] = at
-            if isinstance(fields.get("content"), list):
-                self.blocks.append(at)
-            if artifact.__class__ is dict and artifact.get("kind") == "read":
-                digest = artifact.get("digest")
-                if digest.__class__ is str:
-                    self.reads.setdefault(digest, []).append(at)
-        self.before += messages[len(self.before) : -1]
+
+def _id(message: Any) -> str | None:
+    fields = getattr(message, "__dict__", None)  # asking a model for what it lacks is slow
+    name = getattr(message, "id", None) if fields is None else fields.get("id")
+    return name if isinstance(name, str) else None
+
+
+def _has_blocks(message: Any) -> bool:
+    return isinstance(getattr(message, "content", None), list)
+
+
+def _read_of(message: Any) -> str | None:
+    """The digest of what a message shows, if it answers a read; what artifacts of others hold may be anything."""
+    artifact = getattr(message, "__dict__", {}).get("artifact")
+    if not isinstance(artifact, dict):
+        return None
+    kind, digest = artifact.get("kind"), artifact.get("digest")
+    return digest if isinstance(kind, str) and kind == "read" and isinstance(digest, str) else None
 
 
 def alike(one: Sequence[Any], other: Sequence[Any]) -> bool:
@@ -85,49 +109,66 @@ def alike(one: Sequence[Any], other: Sequence[Any]) -> bool:
 
 def places(messages: Sequence[Any], names: Collection[str]) -> dict[str, int]:
     """Where the last message with each of some ids stands, for those that are there."""
-    with _lock:
-        known = _past(messages).places
-        return {name: known[name] for name in names if name in known}
+    past, new = _past(messages)
+    found: dict[str, int] = {}
+    for at in new:
+        name = _id(messages[at])
+        if name is not None and name in names:
+            found[name] = at
+    known = past.places if past is not None else {}
+    for name in known.keys() & (set(names) - found.keys()):
+        if _id(messages[known[name]]) == name:
+            found[name] = known[name]
+        else:  # it was given another id in place, which nothing should
+            found.update((name, at) for at in range(new.start) if _id(messages[at]) == name)
+    return found
 
 
 def reads(messages: Sequence[Any], digest: str) -> Sequence[int]:
     """Where the answers of reads of certain bytes stand."""
-    with _lock:
-        return tuple(_past(messages).reads.get(digest, ()))
+    past, new = _past(messages)
+    known = past.reads.get(digest, ()) if past is not None else ()
+    return [*known, *(at for at in new if _read_of(messages[at]) == digest)]
 
 
 def blocks(messages: Sequence[Any]) -> Sequence[int]:
     """Where messages stand whose content is not text alone."""
-    with _lock:
-        return tuple(_past(messages).blocks)
+    past, new = _past(messages)
+    known = past.blocks if past is not None else ()
+    return [*known, *(at for at in new if _has_blocks(messages[at]))]
 
 
-def _past(messages: Sequence[Any]) -> _Past:
-    found = _Past()
-    end = len(messages) - 1
-    for at in range(end, max(end - _RECENT, -1), -1):
+def _past(messages: Sequence[Any]) -> tuple[_Past | None, range]:
+    """What is known of the messages, and where those stand of which nothing is."""
+    count = len(messages)
+    found = next(_candidates(messages), None)
+    new = range(len(found.before) + 1 if found is not None else 0, count)
+    if len(new) <= _TAIL:
+        return found, new
+    past = _Past(messages[: count - _LATE], found)
+    if _hang(past, messages[count - _LATE - 1]) and found is not None and found.tip is not None:
+        _known.pop(id(found.tip()), None)
+    return past, range(count - _LATE, count)
+
+
+def _candidates(messages: Sequence[Any]) -> Iterator[_Past]:
+    for at in range(len(messages) - 1, max(len(messages) - 1 - _RECENT, -1), -1):
         known = _known.get(id(messages[at]))
         if known is not None and known.leads_to(messages, at):
-            found = known
-            break
-    if found.tip is None or len(found.before) != end:
-        if found.tip is not None:
-            _known.pop(id(found.tip()), None)
-        found.go_on(messages)
-        _keep(found, messages)
-    return found
+            yield known
 
 
-def _keep(past: _Past, messages: Sequence[Any]) -> None:
-    """Let what is known hang on the newest message."""
-    if not messages:
-        return
-    key = id(messages[-1])
+def _hang(past: _Past, message: Any) -> bool:
+    """Let what is known hang on the last message that it is about; False if that cannot be."""
+    if any(each is message for each in past.before):  # it would keep itself alive
+        return False
+    key = id(message)
     try:
         # No lock in there: it may be called at any moment, by whatever thread gives up the message.
-        past.tip = weakref.ref(messages[-1], lambda _: _known.pop(key, None))
+        past.tip = weakref.ref(message, lambda _: _known.pop(key, None))
     except TypeError:  # a message in another shape: a dict, say
-        return
+        return False
     if len(_known) >= _MOST:
         _known.clear()
     _known[key] = past
+    return True

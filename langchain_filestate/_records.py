@@ -253,7 +253,7 @@ def _clip(views: Iterable[View], first: int, last: int | None, shift: int) -> li
     if last is not None and last < first:
         return kept
     for view in views:
-        if not shift and first <= view.first and (last is None or view.last <= last):
+        if not shift and first <= view.first <= view.last and (last is None or view.last <= last):
             kept.append(view)
             continue
         low, high = max(view.first, first), view.last if last is None else min(view.last, last)

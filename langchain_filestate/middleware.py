@@ -7,7 +7,6 @@ model did not hold. Put it last in the list, so that it is the innermost and see
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
@@ -27,7 +26,7 @@ from langgraph.types import Command
 from langchain_filestate import _deepagents, watch
 from langchain_filestate._giveway import without_old_media
 from langchain_filestate._records import evidence_in
-from langchain_filestate.state import CHANNEL, LEFT_OUT, FileState, channel_of, mark
+from langchain_filestate.state import CHANNEL, LEFT_OUT, FileState, channel_of, mark, new_id
 from langchain_filestate.tools import FileToolkit
 
 if TYPE_CHECKING:
@@ -219,7 +218,7 @@ class FileStateMiddleware(FileToolsMiddleware):
             if isinstance(message, ToolMessage) and message.tool_call_id == request.tool_call["id"]:
                 marked = message.model_copy(
                     update={
-                        "id": message.id or f"fs-{secrets.token_hex(6)}",
+                        "id": message.id or new_id(),
                         "additional_kwargs": {**message.additional_kwargs, **mark(message.content)},
                     }
                 )

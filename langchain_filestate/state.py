@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 from typing import TYPE_CHECKING, Annotated, Any
 from zlib import crc32
 
@@ -21,6 +22,8 @@ LEFT_OUT = "file_state_left_out"
 MARK = "file_state"
 """Key of a message's additional keywords with what it carries about itself (`mark`)."""
 
+
+_PREFIX = "fs-"
 
 _MEMO = 1 << 14
 _RECENT = 16
@@ -47,6 +50,15 @@ _MEDIA = frozenset({"image", "image_url", "input_image", "file", "input_file", "
 """Types of content blocks with data in them: LangChain's own, and those of providers."""
 
 
+def new_id() -> str:
+    """An id for a message of ours; ids of calls will not do: some providers use the same ones again."""
+    return f"{_PREFIX}{secrets.token_hex(6)}"
+
+
+def _made_here(name: object) -> bool:
+    return isinstance(name, str) and name.startswith(_PREFIX)
+
+
 class FileState(TypedDict, total=False):
     """The state that a graph with these tools needs; inherit it beside `MessagesState`."""
 
@@ -63,7 +75,7 @@ class Messages:
     """
 
     def __init__(self, messages: Sequence[Any] | None, left_out: Collection[str] = ()) -> None:
-        self._messages = messages
+        self._messages = messages if messages is None or isinstance(messages, (list, tuple)) else list(messages)
         self._left_out = frozenset(left_out)
 
     def alive(self, evidence: Collection[str]) -> Collection[str]:
@@ -204,6 +216,8 @@ def _stands(messages: Sequence[Any], at: int) -> bool:
     """True if a message still says what it said; middleware may have put something before or after it."""
     message = messages[at]
     about = mark_in(message)
+    if not about and _made_here(message.id) and MARK not in (getattr(message, "additional_kwargs", None) or {}):
+        return False  # somebody else has put a message of their own in the place of ours
     said = about.get("text")
     if isinstance(said, str):
         text = message.content if isinstance(message.content, str) else str(message.text)

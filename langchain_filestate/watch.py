@@ -5,7 +5,6 @@ Plain functions over a state and a toolkit, for hand-made graphs; `FileStateMidd
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.messages import AIMessage, HumanMessage
@@ -17,7 +16,7 @@ from langchain_filestate._plan import cells_in
 from langchain_filestate._records import Record, View
 from langchain_filestate._running import in_graph
 from langchain_filestate.errors import Refused
-from langchain_filestate.state import LEFT_OUT, Messages, channel_of, mark, mark_in, update_of, value_of
+from langchain_filestate.state import LEFT_OUT, Messages, channel_of, mark, mark_in, new_id, update_of, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -72,7 +71,7 @@ def changed_files(state: Any, toolkit: FileToolkit) -> dict[str, Any]:
             items.append(Item(now, known, said if said is not None and said.digest == now.digest else None))
     if not items:
         return {}
-    evidence = f"fs-{secrets.token_hex(6)}"
+    evidence = new_id()
     thread_id = toolkit.running_thread()
     made = notice(items, toolkit.history, toolkit.policy, agent=agent, thread_id=thread_id, evidence=evidence)
     update = update_of(agent, {path: record.to_state() for path, record in made.records.items()})

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import weakref
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -356,7 +356,8 @@ def reads_of_one_file(count: int) -> list[Any]:
     for n in range(count):
         about = {"kind": "read", "digest": f"d{n}", "file_path": "/a.py", "first_line": 1, "last_line": 1}
         asked = AIMessage("", id=f"ai-{n}", tool_calls=[read("/a.py")])
-        answer = ToolMessage(f"1\tline {n}", id=f"fs-{n}", tool_call_id=asked.tool_calls[0]["id"], artifact=about)
+        text, name = f"1\tline {n}", asked.tool_calls[0]["id"]
+        answer = ToolMessage(text, id=f"fs-{n}", tool_call_id=name, artifact=about, additional_kwargs=mark(text))
         messages += [asked, answer]
     return messages
 
@@ -375,8 +376,20 @@ def test_a_long_conversation_is_looked_through_once() -> None:
     assert without_old_media(more, Limits()) == {}
     assert Messages(more).alive({"fs-3", "nowhere"}) == {"fs-3"}
     assert len(more.at) < 32
+    for n in range(60):  # what stands at the end of one request only, as reminders do, is no reason to begin again
+        request = Asked([*messages, *reads_of_one_file(501 + n)[-2 * n - 2 :], HumanMessage(f"do not forget {n}")])
+        assert shown_in(request, 3) == "fs-3"
+        assert len(request.at) < 100
 
 
+@pytest.fixture
+def no_tail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is known goes on with each message."""
+    monkeypatch.setattr(_past, "_LATE", 0)
+    monkeypatch.setattr(_past, "_TAIL", 0)
+
+
+@pytest.mark.usefixtures("no_tail")
 def test_what_was_exchanged_or_taken_out_of_a_known_conversation_is_noticed() -> None:
     messages = reads_of_one_file(9)
     assert shown_in(messages, 3) == "fs-3"
@@ -410,6 +423,7 @@ def test_messages_are_compared_by_identity_and_never_fail() -> None:
     assert not _past.alike([Untouchable(content="a")], [Untouchable(content="a")])
 
 
+@pytest.mark.usefixtures("no_tail")
 def test_two_conversations_with_one_beginning_do_not_mix() -> None:
     messages = reads_of_one_file(20)
     assert shown_in(messages[:21], 5) == "fs-5"
@@ -419,6 +433,7 @@ def test_two_conversations_with_one_beginning_do_not_mix() -> None:
         assert [shown_in(other, n) for n in (5, 12, 17)] == ["fs-5", None, "fs-17"]
 
 
+@pytest.mark.usefixtures("no_tail")
 def test_what_is_known_of_a_conversation_goes_with_it() -> None:
     gc.collect()
     before = len(_past._known)
@@ -433,11 +448,67 @@ def test_what_is_known_of_a_conversation_goes_with_it() -> None:
     assert last() is None
 
 
+@pytest.mark.usefixtures("no_tail")
 def test_messages_in_other_shapes_are_looked_at_each_time() -> None:
     messages = [*reads_of_one_file(3), {"role": "user", "content": "go"}]
     assert shown_in(messages, 1) == "fs-1"
     assert shown_in([*messages, *reads_of_one_file(4)[-2:]], 3) == "fs-3"
     assert shown_in([], 3) is None
+
+
+@pytest.mark.usefixtures("no_tail")
+def test_what_is_known_does_not_keep_itself_alive() -> None:
+    gc.collect()
+    before = len(_past._known)
+    twice = [*reads_of_one_file(3), HumanMessage("again", id="human")]
+    messages = [twice[-1], *twice]
+    assert shown_in(messages, 1) == "fs-1"
+    last = weakref.ref(twice[-1])
+    del messages, twice
+    gc.collect()
+    assert len(_past._known) == before
+    assert last() is None
+
+
+@pytest.mark.usefixtures("no_tail")
+def test_ids_that_were_given_in_place_are_looked_up_again() -> None:
+    messages = reads_of_one_file(40)
+    assert Messages(messages).alive({"fs-2", "fs-30"}) == {"fs-2", "fs-30"}
+    messages[6].id, messages[8].id = "other", "fs-2"
+    assert Messages(messages).alive({"fs-2", "fs-30"}) == {"fs-2", "fs-30"}
+    messages[8].id = "another"
+    assert Messages(messages).alive({"fs-2", "fs-30"}) == {"fs-30"}
+
+
+@pytest.mark.parametrize("late", [0, 8])
+def test_artifacts_and_messages_of_others_may_be_anything(monkeypatch: pytest.MonkeyPatch, late: int) -> None:
+    class Unclear:
+        def __eq__(self, other: object) -> Any:
+            return self
+
+        def __bool__(self) -> bool:
+            raise ValueError("the truth value of this is ambiguous")
+
+        __hash__ = None  # type: ignore[assignment]
+
+    class Slotted:
+        __slots__ = ("content", "id")
+
+        def __init__(self) -> None:
+            self.id, self.content = "slotted", "text"
+
+    monkeypatch.setattr(_past, "_LATE", late)
+    monkeypatch.setattr(_past, "_TAIL", late)
+    odd = {"kind": Unclear(), "digest": Unclear()}
+    messages = [
+        Slotted(),
+        ToolMessage("rows", tool_call_id="1", artifact=odd),
+        *reads_of_one_file(20),
+        {"role": "user"},
+    ]
+    assert shown_in(messages, 3) == "fs-3"
+    assert Messages(deque(messages)).alive({"fs-3", "slotted"}) == {"fs-3", "slotted"}
+    assert without_old_media(messages[:-1], Limits()) == {}
 
 
 def test_evidence_is_found_where_it_has_moved_to() -> None:

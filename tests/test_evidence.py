@@ -179,6 +179,22 @@ def nothing(at: Stage) -> None:
     """Nothing is done to the messages."""
 
 
+def _others(messages: list[Any]) -> list[Any]:
+    """Somebody's own messages in the place of ours, under their ids."""
+    return [
+        ToolMessage("short", tool_call_id=m.tool_call_id, id=m.id) if isinstance(m, ToolMessage) else m
+        for m in messages
+    ]
+
+
+def exchanged_in_place(at: Stage) -> None:
+    at.session.graph.update_state(at.session.config, {"messages": _others(at.session.state()["messages"])})
+
+
+def exchanged_in_the_request(at: Stage) -> None:
+    at.on_demand.request = _others
+
+
 def extended_in_place(at: Stage) -> None:
     """Middleware puts a note before a result, and wraps it in a block: the text still stands there."""
     changed: list[Any] = []
@@ -204,7 +220,7 @@ def cached_in_the_request(at: Stage) -> None:
 
 LOSES = [
     summarised, trimmed, removed_one, removed_by_update, removed_all, cleared_in_the_request,
-    left_out_of_the_request, replaced_in_place, cut_in_place,
+    left_out_of_the_request, replaced_in_place, cut_in_place, exchanged_in_place, exchanged_in_the_request,
 ]  # fmt: skip
 KEEPS = [nothing, extended_in_place, cached_in_the_request]
 GIVERS = {
@@ -243,7 +259,7 @@ def test_what_is_gone_does_not_count(tmp_path: Path, surgery: Callable[[Stage], 
     assert edited.artifact["stale_recovered"] is False
     assert "line seven" in again.content
     assert again.artifact["unchanged"] is False
-    if surgery is cleared_in_the_request:
+    if surgery in {cleared_in_the_request, exchanged_in_the_request}:
         assert code(seen) == "not_in_context"  # it goes on with every request
         assert path.read_text() == NEW
     else:
