@@ -39,8 +39,10 @@ class LeanTool(BaseTool):
         super().__init_subclass__(**kwargs)
         # LangChain evaluates the annotations at each call, to look for a parameter that takes the configuration, and
         # puts the signature together from the code.
-        cls._run.__no_type_check__ = True  # type: ignore[attr-defined]
-        cls._run.__signature__ = inspect.signature(cls._run)  # type: ignore[attr-defined]
+        for name in {"_run", "_arun"} & vars(cls).keys():
+            run = vars(cls)[name]
+            run.__no_type_check__ = True
+            run.__signature__ = inspect.signature(run)
 
     def _filter_injected_args(self, tool_input: dict[str, Any]) -> dict[str, Any]:
         return {name: value for name, value in tool_input.items() if name not in _NOT_TOLD}

@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.config import get_config
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from langchain_filestate._siblings import Place
 from langchain_filestate.errors import Refused
 from langchain_filestate.state import value_of
 
@@ -56,6 +57,23 @@ class Spot:
     earlier: tuple[tuple[int, str], ...] = ()
     given: Mapping[str, Any] | None = None
     changed: Mapping[str, Any] = field(default_factory=dict)
+
+    def place(self, runtime: Any) -> Place | None:
+        """Where the call stands among those of its message, in the run that LangGraph tells of; None without one."""
+        if self.message_id is None:
+            return None
+        info = runtime.execution_info
+        run = (info.thread_id, info.checkpoint_id) if info is not None else (None, None)
+        return Place((*run, self.message_id), self.index)
+
+    def earlier_on(self, path: str) -> list[int]:
+        """The indexes of earlier calls of the message that may be about the same file, by its name alone."""
+        name = _file_name(path)
+        return [index for index, given in self.earlier if _file_name(given) == name]
+
+
+def _file_name(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
 
 
 def spot(state: Any, call_id: str | None, tool: str, arguments: Mapping[str, Any], tools: Collection[str]) -> Spot:

@@ -8,15 +8,18 @@ overlay is gone and the history stands in for it.
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 import time
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from langchain_filestate._records import Record
 
@@ -50,6 +53,10 @@ class Place:
 class _Message:
     phases: dict[int, Phase] = field(default_factory=dict)
     records: dict[tuple[str, str], list[tuple[int, Record]]] = field(default_factory=dict)
+    wakers: set[Callable[[], object]] = field(default_factory=set)
+    """Called at each change of a phase, for those who wait in an event loop."""
+    waited: dict[int, frozenset[int]] = field(default_factory=dict)
+    """For whom a call has waited in an event loop, as long as it had to."""
     evidence: dict[str, tuple[int, bool]] = field(default_factory=dict)
     """Evidence that calls of the message give: the index of the call, and whether it wrote the text itself."""
 
@@ -73,6 +80,31 @@ class _Grace:
         return min(_SLICE, self._left, self._end - now)
 
 
+def _turns(phases: Mapping[int, Phase], earlier: Sequence[int], seconds: float) -> Iterator[float]:
+    """How long to wait for the next change of a phase, until there is nobody to wait for."""
+    started = time.monotonic()
+    # One that waited for a person before we began may be about to run again with the answer.
+    resumed = {index for index in earlier if phases.get(index) == "interrupted"}
+    grace = _Grace(started)
+    for index in earlier:
+        while (phase := phases.get(index)) != "finished":
+            if phase == "interrupted" and index not in resumed:
+                break
+            if phase == "begun":
+                resumed.discard(index)
+            left = started + seconds - time.monotonic()
+            if phase != "begun":
+                left = min(left, grace.slice())
+            if left <= 0:
+                break
+            yield left
+
+
+def _wake(loop: asyncio.AbstractEventLoop, changed: asyncio.Event) -> None:
+    with suppress(RuntimeError):  # the loop is closed
+        loop.call_soon_threadsafe(changed.set)
+
+
 class Siblings:
     """The calls of the last messages of this process; bounded, the oldest message goes first."""
 
@@ -92,15 +124,21 @@ class Siblings:
 
     def begin(self, place: Place) -> None:
         """Note that a call has begun, before it does anything that takes time."""
-        with self._changed:
-            self._of(place.message).phases[place.index] = "begun"
-            self._changed.notify_all()
+        self._enter(place, "begun")
 
     def end(self, place: Place, *, interrupted: bool = False) -> None:
         """Note that a call has finished, or waits for a person."""
+        self._enter(place, "interrupted" if interrupted else "finished")
+
+    def _enter(self, place: Place, phase: Phase) -> None:
         with self._changed:
-            self._of(place.message).phases[place.index] = "interrupted" if interrupted else "finished"
+            message = self._of(place.message)
+            message.phases[place.index] = phase
+            if phase != "begun":
+                message.waited.pop(place.index, None)
             self._changed.notify_all()
+            for wake in message.wakers:
+                wake()
 
     def wait(self, place: Place, earlier: Iterable[int], seconds: float) -> None:
         """Wait until the earlier calls have finished.
@@ -110,24 +148,43 @@ class Siblings:
             earlier: The indexes of the calls to wait for.
             seconds: How long to wait for those that have begun; others get `GRACE_SECONDS`.
         """
-        started = time.monotonic()
         with self._changed:
-            phases = self._of(place.message).phases
-            # One that waited for a person before we began may be about to run again with the answer.
-            resumed = {index for index in earlier if phases.get(index) == "interrupted"}
-            grace = _Grace(started)
-            for index in earlier:
-                while (phase := phases.get(index)) != "finished":
-                    if phase == "interrupted" and index not in resumed:
-                        break
-                    if phase == "begun":
-                        resumed.discard(index)
-                    left = started + seconds - time.monotonic()
-                    if phase != "begun":
-                        left = min(left, grace.slice())
-                    if left <= 0:
-                        break
-                    self._changed.wait(left)
+            message = self._of(place.message)
+            waited = message.waited.get(place.index, frozenset())
+            for left in _turns(message.phases, [index for index in earlier if index not in waited], seconds):
+                self._changed.wait(left)
+
+    async def turn(self, place: Place, earlier: Sequence[int], seconds: float) -> None:
+        """Note that a call has begun, and wait as `wait` does, in an event loop.
+
+        The threads that an event loop has for its calls are few. Calls that waited in them for earlier ones, which had
+        not got one yet, would wait in vain.
+        """
+        self.begin(place)
+        loop, done = asyncio.get_running_loop(), False
+        message = self._of(place.message)
+        turns = _turns(message.phases, earlier, seconds)
+        try:
+            while True:
+                changed = asyncio.Event()
+                wake = partial(_wake, loop, changed)
+                with self._changed:
+                    left = next(turns, None)
+                    if left is None:
+                        message.waited[place.index] = frozenset(earlier)
+                        done = True
+                        return
+                    message.wakers.add(wake)
+                timer = loop.call_later(left, changed.set)
+                try:
+                    await changed.wait()
+                finally:
+                    timer.cancel()
+                    with self._changed:
+                        message.wakers.discard(wake)
+        finally:
+            if not done:  # it was cancelled
+                self.end(place)
 
     def note(self, place: Place, agent: str, path: str, record: Record, evidence: str, *, written: bool) -> None:
         """Hand a record to later calls of the message.

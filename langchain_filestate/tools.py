@@ -6,7 +6,6 @@ does not do.
 
 from __future__ import annotations
 
-import secrets
 import threading
 from abc import abstractmethod
 from functools import partial
@@ -26,9 +25,9 @@ from langchain_filestate._policy import AfterWrite, Approve, BeforeWrite, Limits
 from langchain_filestate._records import State, merge_records
 from langchain_filestate._running import SCRATCHPAD, Spot, in_graph, running_config, wrong
 from langchain_filestate._running import spot as find_spot
-from langchain_filestate._siblings import Place, Siblings
+from langchain_filestate._siblings import Siblings
 from langchain_filestate.errors import Refused, WiringError
-from langchain_filestate.state import LEFT_OUT, Messages, channel_of, mark, update_of, value_of
+from langchain_filestate.state import LEFT_OUT, Messages, channel_of, mark, new_id, update_of, value_of
 
 if TYPE_CHECKING:
     import os
@@ -84,6 +83,16 @@ class FileTool(LeanTool):
         about = mark(outcome.content, args=given, column=column, stale=outcome.stale)
         update[spot.key] = [self._message(outcome, artifact, call, about)]
         return Update(update=update), artifact
+
+    async def _arun(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
+        """`_run` in a thread, when it is this call's turn."""
+        runtime = arguments.get("runtime")
+        if runtime is not None and "refused" not in arguments:
+            spot = find_spot(runtime.state, arguments.get("call_id"), self.name, arguments, TOOL_NAMES)
+            place, limits = spot.place(runtime), self._toolkit.policy.limits
+            if place is not None:
+                await _siblings.turn(place, spot.earlier_on(arguments["file_path"]), limits.wait_seconds)
+        return await run_in_executor(None, self._run, **arguments)
 
     def _message(self, outcome: Outcome, artifact: dict[str, Any], call: Call, about: dict[str, Any]) -> ToolMessage:
         return ToolMessage(
@@ -345,7 +354,7 @@ class FileToolkit(BaseToolkit):
         """
         from langchain_filestate._call import Call  # noqa: PLC0415  it came with the toolkit
 
-        evidence = f"fs-{secrets.token_hex(6)}"
+        evidence = new_id()
         if runtime is None:
             if in_graph():
                 raise WiringError(
@@ -364,9 +373,6 @@ class FileToolkit(BaseToolkit):
         config = runtime.config or {}
         info = runtime.execution_info
         thread_id, checkpoint_id = (info.thread_id, info.checkpoint_id) if info is not None else (None, None)
-        place = None
-        if spot.message_id is not None:
-            place = Place((thread_id, checkpoint_id, spot.message_id), spot.index)
         return Call(
             tool,
             self.agent_of(config),
@@ -378,7 +384,7 @@ class FileToolkit(BaseToolkit):
             message_id=spot.message_id,
             call_id=call_id,
             identity=spot.identity,
-            place=place,
+            place=spot.place(runtime),
             earlier=spot.earlier,
             changed=spot.changed,
             ask=self._asker(config, info),

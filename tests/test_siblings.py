@@ -1,15 +1,14 @@
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+import pytest
 
 from langchain_filestate._records import Record, View
 from langchain_filestate._siblings import BUSY_SECONDS, GRACE_SECONDS, Place, Siblings
-
-if TYPE_CHECKING:
-    import pytest
 
 KEY = ("thread", "checkpoint", "message")
 
@@ -147,3 +146,67 @@ def test_a_later_call_that_ran_first_passes_on_what_it_wrote_and_not_what_was_re
     assert found.views == views[1:]
     assert siblings.overtaking(Place(KEY, 2), "a", "/p") is None
     assert siblings.overtaking(Place(("t", "c", "other"), 0), "a", "/p") is None
+
+
+# ---- in an event loop -------------------------------------------------------------------------------------------------
+
+
+async def test_in_an_event_loop_calls_wait_without_a_thread() -> None:
+    siblings, order = Siblings(), []
+
+    async def edit(index: int, delay: float) -> None:
+        await asyncio.sleep(delay)
+        place = Place(KEY, index)
+        await siblings.turn(place, range(index), 10)
+        await asyncio.to_thread(siblings.wait, place, range(index), 10)
+        order.append(index)
+        await asyncio.to_thread(siblings.end, place)
+
+    await asyncio.gather(*(edit(index, 0.002 * (8 - index)) for index in range(8)))
+    assert order == list(range(8))
+    assert not siblings._of(KEY).wakers
+    assert not siblings._of(KEY).waited
+
+
+async def test_in_an_event_loop_the_same_bounds_hold_and_hold_once() -> None:
+    siblings = Siblings()
+    siblings.begin(Place(KEY, 0))  # and hangs
+    began = time.monotonic()
+    await siblings.turn(Place(KEY, 2), [0, 1], 0.05)
+    assert 0.04 <= time.monotonic() - began < 5
+    began = time.monotonic()
+    siblings.wait(Place(KEY, 2), [0, 1], 10)
+    assert time.monotonic() - began < 5
+    siblings.end(Place(KEY, 2))
+    began = time.monotonic()
+    siblings.wait(Place(KEY, 2), [1], 10)  # it runs again, and waits again
+    assert GRACE_SECONDS * 0.9 <= time.monotonic() - began < 5
+
+
+async def test_a_call_that_is_cancelled_while_it_waits_is_not_waited_for() -> None:
+    siblings = Siblings()
+    siblings.begin(Place(KEY, 0))
+    task = asyncio.create_task(siblings.turn(Place(KEY, 1), [0], 10))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    began = time.monotonic()
+    siblings.wait(Place(KEY, 2), [1], 10)
+    assert time.monotonic() - began < 5
+    assert not siblings._of(KEY).wakers
+
+
+def test_a_loop_that_is_closed_is_not_woken() -> None:
+    siblings = Siblings()
+    siblings.begin(Place(KEY, 0))
+    loop = asyncio.new_event_loop()
+    waiting = loop.create_task(siblings.turn(Place(KEY, 1), [0], 10))
+    loop.run_until_complete(asyncio.sleep(0.01))
+    (wake,) = siblings._of(KEY).wakers
+    waiting.cancel()
+    loop.run_until_complete(asyncio.gather(waiting, return_exceptions=True))
+    loop.close()
+    wake()
+    siblings._of(KEY).wakers.add(wake)
+    siblings.end(Place(KEY, 0))

@@ -8,20 +8,29 @@ import json
 import os
 import socket
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, RemoveMessage, ToolMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode
 from pydantic import BaseModel
 
-from langchain_filestate import FileToolkit, Limits, Refused, WiringError, merge_records, parse_result
+from langchain_filestate import (
+    FileStateMiddleware,
+    FileToolkit,
+    Limits,
+    Refused,
+    WiringError,
+    merge_records,
+    parse_result,
+)
 from langchain_filestate.tools import TOOL_NAMES
-from tests.scripted import Session, call, code, edit, many, read, write
+from tests.scripted import Scripted, Session, call, code, edit, many, read, write
 
 Make = Callable[..., Session]
 
@@ -198,6 +207,29 @@ async def test_many_async_edits_of_one_message_are_applied_in_order(session: Mak
     await s.asay(read(path))
     out = await s.asay([edit(path, f"x = {n}\n", f"x = {n + 1}\n") for n in range(20)])
     assert [m.status for m in out] == ["success"] * 20
+    assert path.read_text() == "x = 20\n"
+
+
+async def test_async_edits_that_arrive_out_of_order_do_not_wait_for_each_other_s_threads(tmp_path: Path) -> None:
+    from langchain.agents import create_agent
+    from langchain.agents.middleware import AgentMiddleware
+
+    class Late(AgentMiddleware[Any, Any, Any]):
+        """Lets the first calls of a message arrive last."""
+
+        async def awrap_tool_call(self, request: Any, handler: Any) -> Any:
+            await asyncio.sleep(0.04 - 0.002 * int(request.tool_call["args"].get("new_string", "x = 20")[4:]))
+            return await handler(request)
+
+    path = tmp_path / "a.txt"
+    path.write_text("x = 0\n")
+    edits = [edit(path, f"x = {n}\n", f"x = {n + 1}\n") for n in range(20)]
+    model = Scripted(script=[read(path), edits, "done"], requests=[])
+    graph = create_agent(model, [], middleware=[Late(), FileStateMiddleware(tmp_path)], name="coder")
+    with ThreadPoolExecutor(1) as pool:
+        asyncio.get_running_loop().set_default_executor(pool)
+        out = await graph.ainvoke({"messages": [HumanMessage("go")]})
+    assert [m.status for m in out["messages"] if isinstance(m, ToolMessage)] == ["success"] * 21
     assert path.read_text() == "x = 20\n"
 
 
