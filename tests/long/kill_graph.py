@@ -206,7 +206,7 @@ def run(
             if left:
                 process.join(dice.uniform(0, seconds[kind]))
                 if process.exitcode is None:
-                    os.kill(process.pid, signal.SIGKILL)
+                    process.kill()  # unless it has ended just now
             process.join()
             if process.exitcode == -signal.SIGKILL:
                 figures.kills += 1
