@@ -143,7 +143,7 @@ class Memory:
     """
 
     def __init__(self, call: Call, siblings: Siblings, path: str, until: int = sys.maxsize) -> None:
-        self._call, self._path = call, path
+        self._call = call
         self.records: dict[str, Record] = {}
         for agent, records in call.state.items():
             record = _records.load(records.get(path)) if isinstance(records, dict) else None

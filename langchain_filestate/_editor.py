@@ -31,6 +31,7 @@ from langchain_filestate._plan import Before, cells_in, text_before
 from langchain_filestate._planning import Edit, Write
 from langchain_filestate._policy import PlannedChange
 from langchain_filestate._rules import plain
+from langchain_filestate._siblings import file_name
 from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ class Editor:
         """True if another call's path means the same file."""
         if given == location.given:
             return True
-        if given.rstrip("/").rpartition("/")[2] != location.parts[-1]:
+        if file_name(given) != location.parts[-1]:
             return False
         try:
             return self.workspace.locate(given, write=False).path == location.path

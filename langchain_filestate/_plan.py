@@ -163,7 +163,7 @@ def cells_in(path: str, data: bytes | Spliced) -> int | None:
 
 def cell_changes(path: str, old: bytes | None, new: bytes | None) -> CellDiff | None:
     """What became of the cells of a notebook; None if one of the two is none, or is not known."""
-    if old is None or new is None or not is_notebook(path):
+    if not is_notebook(path):
         return None
     from langchain_filestate import _celldiff  # noqa: PLC0415  few files are one
 

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.config import get_config
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from langchain_filestate._siblings import Place
+from langchain_filestate._siblings import Place, file_name
 from langchain_filestate.errors import Refused
 from langchain_filestate.state import value_of
 
@@ -68,12 +68,8 @@ class Spot:
 
     def earlier_on(self, path: str) -> list[int]:
         """The indexes of earlier calls of the message that may be about the same file, by its name alone."""
-        name = _file_name(path)
-        return [index for index, given in self.earlier if _file_name(given) == name]
-
-
-def _file_name(path: str) -> str:
-    return path.rstrip("/").rpartition("/")[2]
+        name = file_name(path)
+        return [index for index, given in self.earlier if file_name(given) == name]
 
 
 def spot(state: Any, call_id: str | None, tool: str, arguments: Mapping[str, Any], tools: Collection[str]) -> Spot:

@@ -49,6 +49,11 @@ class Place:
     index: int
 
 
+def file_name(path: str) -> str:
+    """The last name in a path as the model wrote it: links aside, calls with different ones mean different files."""
+    return path.rstrip("/").rpartition("/")[2]
+
+
 @dataclass(slots=True)
 class _Message:
     phases: dict[int, Phase] = field(default_factory=dict)
