@@ -16,16 +16,21 @@ from typing import TYPE_CHECKING, Any
 
 from langgraph.errors import GraphBubbleUp
 from langgraph.types import interrupt
+from pydantic import ValidationError
 
 from langchain_filestate import _outside
 from langchain_filestate._call import Answer
+from langchain_filestate._reading import Read
+from langchain_filestate._running import wrong
 from langchain_filestate.errors import Refused, WiringError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from langchain_filestate._caller import Caller
     from langchain_filestate._history import FileHistory
     from langchain_filestate._policy import PlannedChange
+    from langchain_filestate.tools import FileTool
 
 _MAX_RUNS = 256
 
@@ -78,6 +83,21 @@ def describe(planned: PlannedChange, max_lines: int) -> str:
     text, _ = _outside.diff_text(planned.patch, max_lines)
     done = "Create" if planned.before is None else "Change"
     return f"{done} {planned.file_path} (+{planned.patch.added} / -{planned.patch.removed})\n{text}"
+
+
+def describe_call(tool: FileTool, args: Mapping[str, Any], caller: Caller) -> str:
+    """A call of a tool, not carried out, as a person is to judge it; for one that would be refused, why."""
+    try:
+        arguments = tool.args_schema.model_validate(args)
+        op = tool.operation({field: getattr(arguments, field) for field in type(arguments).model_fields})
+        if isinstance(op, Read):
+            return f"{tool.name} changes no file."
+        planned = caller.editor.preview(tool.name, caller.agent_of(None), op)
+    except ValidationError as error:
+        return wrong(error).message
+    except Refused as refused:
+        return refused.message
+    return describe(planned, caller.editor.policy.limits.max_diff_lines)
 
 
 class Asker:

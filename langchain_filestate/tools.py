@@ -6,7 +6,6 @@ does not do.
 
 from __future__ import annotations
 
-import threading
 from abc import abstractmethod
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
@@ -14,20 +13,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import run_in_executor
 from langchain_core.tools import BaseTool, BaseToolkit
-from langgraph.errors import GraphBubbleUp
-from pydantic import PrivateAttr, ValidationError
+from pydantic import PrivateAttr
 
 from langchain_filestate import _arguments, _operations
 from langchain_filestate._arguments import Arguments  # noqa: TC001  pydantic asks for it
 from langchain_filestate._codec import DEFAULT_ENCODINGS
 from langchain_filestate._lean import LeanTool, Update
 from langchain_filestate._policy import AfterWrite, Approve, BeforeWrite, Limits, Pdf, Policy, RequireRead
-from langchain_filestate._records import State, merge_records
-from langchain_filestate._running import SCRATCHPAD, Spot, in_graph, running_config, wrong
+from langchain_filestate._running import Spot, running_config
 from langchain_filestate._running import spot as find_spot
 from langchain_filestate._siblings import Siblings
-from langchain_filestate.errors import Refused, WiringError
-from langchain_filestate.state import LEFT_OUT, Messages, channel_of, mark, new_id, update_of, value_of
+from langchain_filestate.errors import WiringError
+from langchain_filestate.state import mark, update_of
 
 if TYPE_CHECKING:
     import os
@@ -35,18 +32,17 @@ if TYPE_CHECKING:
 
     from langgraph.types import StateSnapshot
 
-    from langchain_filestate._call import Answer, Ask, Call, Outcome
+    from langchain_filestate._call import Call, Outcome
+    from langchain_filestate._caller import Caller
     from langchain_filestate._cellplan import NotebookEdit
     from langchain_filestate._deepagents import Ours
     from langchain_filestate._editor import Editor
     from langchain_filestate._history import FileHistory
     from langchain_filestate._planning import Edit, Operation, Write
-    from langchain_filestate._policy import PlannedChange
     from langchain_filestate._reading import Read
+    from langchain_filestate._records import State
     from langchain_filestate._rewind import RewindPlan, RewindReport
     from langchain_filestate._workspace import Workspace
-
-DEFAULT_AGENT = "main"
 
 _siblings = Siblings()
 
@@ -56,24 +52,24 @@ class FileTool(LeanTool):
 
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     args_schema: type[Arguments]
-    _toolkit: FileToolkit = PrivateAttr()
+    _caller: Caller = PrivateAttr()
 
-    def __init__(self, toolkit: FileToolkit, **kwargs: Any) -> None:
+    def __init__(self, caller: Caller, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._toolkit = toolkit
+        self._caller = caller
 
     def _run(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
+        caller, spot, refused = self._caller, arguments.pop("spot", None), arguments.pop("refused", None)
         runtime, call_id = arguments.pop("runtime", None), arguments.pop("call_id", None)
-        refused = arguments.pop("refused", None)
-        toolkit = self._toolkit
-        spot = Spot() if runtime is None else find_spot(runtime.state, call_id, self.name, arguments, TOOL_NAMES)
-        call = toolkit.call(self.name, call_id, runtime, spot)
-        outcome = _operations.refusal(refused) if refused else toolkit.editor.run(call, self.operation(arguments))
+        if spot is None:
+            spot = self._spot(runtime, call_id, arguments)
+        call = caller.call(self.name, call_id, runtime, spot)
+        outcome = _operations.refusal(refused) if refused else caller.editor.run(call, self.operation(arguments))
         artifact = outcome.result.model_dump()
         records = {outcome.path: outcome.record.to_state()} if outcome.path and outcome.record else {}
         if runtime is None:
             if records:
-                toolkit.book(call.agent, records)
+                caller.book(call.agent, records)
             if outcome.result.kind == "failure" and call_id is not None:
                 return self._message(outcome, artifact, call, {}), artifact
             return outcome.content, artifact
@@ -86,13 +82,17 @@ class FileTool(LeanTool):
 
     async def _arun(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
         """`_run` in a thread, when it is this call's turn."""
-        runtime = arguments.get("runtime")
-        if runtime is not None and "refused" not in arguments:
-            spot = find_spot(runtime.state, arguments.get("call_id"), self.name, arguments, TOOL_NAMES)
-            place, limits = spot.place(runtime), self._toolkit.policy.limits
-            if place is not None:
-                await _siblings.turn(place, spot.earlier_on(arguments["file_path"]), limits.wait_seconds)
-        return await run_in_executor(None, self._run, **arguments)
+        given = {name: value for name, value in arguments.items() if name not in {"runtime", "call_id", "refused"}}
+        spot = self._spot(arguments.get("runtime"), arguments.get("call_id"), given)
+        place = None if "refused" in arguments else spot.place(arguments.get("runtime"))
+        if place is not None:
+            seconds = self._caller.editor.policy.limits.wait_seconds
+            await _siblings.turn(place, spot.earlier_on(arguments["file_path"]), seconds)
+        return await run_in_executor(None, self._run, spot=spot, **arguments)
+
+    def _spot(self, runtime: Any, call_id: str | None, arguments: Mapping[str, Any]) -> Spot:
+        """Where the call stands in the conversation."""
+        return Spot() if runtime is None else find_spot(runtime.state, call_id, self.name, arguments, TOOL_NAMES)
 
     def _message(self, outcome: Outcome, artifact: dict[str, Any], call: Call, about: dict[str, Any]) -> ToolMessage:
         return ToolMessage(
@@ -223,10 +223,7 @@ class FileToolkit(BaseToolkit):
         WiringError: A rule can never match, a root does not exist, or an option has no such value.
     """
 
-    _editor: Editor = PrivateAttr()
-    _agent: str | None = PrivateAttr()
-    _records: State = PrivateAttr(default_factory=dict)
-    _lock: Any = PrivateAttr(default_factory=threading.Lock)
+    _caller: Caller = PrivateAttr()
     _tools: list[FileTool] = PrivateAttr()
     _ours: Ours = PrivateAttr()
 
@@ -253,6 +250,7 @@ class FileToolkit(BaseToolkit):
         limits: Limits | None = None,
     ) -> None:
         # What touches files is loaded with the first toolkit: who only wants the types never needs it.
+        from langchain_filestate._caller import Caller  # noqa: PLC0415
         from langchain_filestate._deepagents import Ours  # noqa: PLC0415
         from langchain_filestate._editor import Editor  # noqa: PLC0415
         from langchain_filestate._history import MAX_IMAGE_BYTES, FileHistory, process_history  # noqa: PLC0415
@@ -273,33 +271,32 @@ class FileToolkit(BaseToolkit):
             limits=limits or Limits(),
         )
         workspace = Workspace(root, extra_roots=extra_roots, deny=deny, read_only=read_only, virtual=virtual)
-        self._agent = agent
         if history is None:
             limit = policy.limits.max_history_bytes
             history = process_history() if limit == MAX_IMAGE_BYTES else FileHistory(max_bytes=limit)
-        self._editor = Editor(workspace, history, policy, _siblings)
-        self._tools = [tool(self) for tool in _TOOLS]
+        self._caller = Caller(Editor(workspace, history, policy, _siblings), agent)
+        self._tools = [tool(self._caller) for tool in _TOOLS]
         self._ours = Ours(workspace, virtual, bool(deny), bool(read_only), approve is not False)
 
     @property
     def workspace(self) -> Workspace:
         """Where the tools may go."""
-        return self._editor.workspace
+        return self._caller.editor.workspace
 
     @property
     def history(self) -> FileHistory:
         """The changes, and the bytes before each."""
-        return self._editor.history
+        return self._caller.editor.history
 
     @property
     def policy(self) -> Policy:
         """The rules."""
-        return self._editor.policy
+        return self._caller.editor.policy
 
     @property
     def editor(self) -> Editor:
         """What carries out the calls."""
-        return self._editor
+        return self._caller.editor
 
     @property
     def ours(self) -> Ours:
@@ -309,26 +306,15 @@ class FileToolkit(BaseToolkit):
     @property
     def records(self) -> State:
         """The records of calls outside any graph; those of a graph are in its state."""
-        return self._records
+        return self._caller.records
 
     def get_tools(self) -> list[BaseTool]:
         """The five tools."""
         return list(self._tools)
 
-    def agent_of(self, config: Mapping[str, Any] | None) -> str:
-        """Under which name a run keeps its records.
-
-        Args:
-            config: The run's configuration; None outside a graph.
-        """
-        if self._agent is not None:
-            return self._agent
-        name = ((config or {}).get("metadata") or {}).get("lc_agent_name")
-        return name if isinstance(name, str) and name else DEFAULT_AGENT
-
     def running_agent(self) -> str:
         """Under which name the run that this is called in keeps its records."""
-        return self.agent_of(running_config())
+        return self._caller.agent_of(running_config())
 
     def running_thread(self) -> str | None:
         """The thread of the run that this is called in; None if there is none."""
@@ -337,81 +323,7 @@ class FileToolkit(BaseToolkit):
 
     def book(self, agent: str, records: Mapping[str, dict[str, Any]]) -> None:
         """Keep records of calls outside any graph."""
-        with self._lock:
-            self._records = merge_records(self._records, {agent: dict(records)})
-
-    def call(self, tool: str, call_id: str | None, runtime: Any, spot: Spot) -> Call:
-        """Who calls, and from where.
-
-        Args:
-            tool: Name of the tool.
-            call_id: Id of the call; None if there is none.
-            runtime: What LangGraph injected; None outside a graph.
-            spot: Where the call stands in the conversation.
-
-        Raises:
-            WiringError: The graph's state lacks the channel, or no runtime arrives inside a running graph.
-        """
-        from langchain_filestate._call import Call  # noqa: PLC0415  it came with the toolkit
-
-        evidence = new_id()
-        if runtime is None:
-            if in_graph():
-                raise WiringError(
-                    f"{tool} was called by hand inside a running graph, so it cannot see the state. "
-                    "Let a ToolNode run it, or add FileStateMiddleware to create_agent."
-                )
-            if self.policy.approve is not False:
-                raise WiringError("approve asks by an interrupt: run the tools in a graph with a checkpointer.")
-            return Call(tool, self.agent_of(None), evidence, Messages(None), self._records, call_id=call_id)
-        state = channel_of(runtime.state)
-        if state is None:
-            raise WiringError(
-                "The graph's state has no channel for the read records. Inherit FileState beside MessagesState, "
-                "or add FileStateMiddleware (or FileToolsMiddleware) to create_agent."
-            )
-        config = runtime.config or {}
-        info = runtime.execution_info
-        thread_id, checkpoint_id = (info.thread_id, info.checkpoint_id) if info is not None else (None, None)
-        return Call(
-            tool,
-            self.agent_of(config),
-            evidence,
-            Messages(spot.messages, value_of(runtime.state, LEFT_OUT) or ()),
-            state,
-            thread_id=thread_id,
-            checkpoint_id=checkpoint_id,
-            message_id=spot.message_id,
-            call_id=call_id,
-            identity=spot.identity,
-            place=spot.place(runtime),
-            earlier=spot.earlier,
-            changed=spot.changed,
-            ask=self._asker(config, info),
-            emit=runtime.stream_writer,
-            gives_way=self._editor.gives_way,
-            reraise=(GraphBubbleUp,),
-        )
-
-    def _asker(self, config: Mapping[str, Any], info: Any) -> Ask | None:
-        """Who is asked about a change; None if nobody is."""
-        approve = self.policy.approve
-        if approve is False:
-            return None
-        scratchpad = (config.get("configurable") or {}).get(SCRATCHPAD)
-        if info is None or scratchpad is None:
-            raise WiringError("approve asks by an interrupt: run the tools in a graph with a checkpointer.")
-        from langchain_filestate._approval import Asker  # noqa: PLC0415  where somebody is asked
-        from langchain_filestate._call import Answer  # noqa: PLC0415  as above
-
-        asker = Asker(self.history, info.task_id, scratchpad, self.policy.limits.max_diff_lines)
-
-        def ask(planned: PlannedChange, before: str | None, after: str, args: Mapping[str, Any]) -> Answer:
-            if approve is True or approve(planned):
-                return asker(planned, before, after, args)
-            return Answer(approved=True)
-
-        return ask
+        self._caller.book(agent, records)
 
     def describe_change(self, tool_call: Mapping[str, Any], state: Any = None, runtime: Any = None) -> str:
         """What a tool call would change, with the diff: a `description` for LangChain's human-in-the-loop middleware.
@@ -424,25 +336,13 @@ class FileToolkit(BaseToolkit):
         Returns:
             The text; for a call that would be refused, why.
         """
-        from langchain_filestate._approval import describe  # noqa: PLC0415  as above
-        from langchain_filestate._reading import Read  # noqa: PLC0415  likewise
+        from langchain_filestate import _approval  # noqa: PLC0415  where somebody is asked
 
         del state, runtime
-        name, args = tool_call["name"], tool_call["args"]
-        tool = next((tool for tool in self._tools if tool.name == name), None)
+        tool = next((tool for tool in self._tools if tool.name == tool_call["name"]), None)
         if tool is None:
-            return f"{name} is not one of the file tools."
-        try:
-            arguments = tool.args_schema.model_validate(args)
-            op = tool.operation({field: getattr(arguments, field) for field in type(arguments).model_fields})
-            if isinstance(op, Read):
-                return f"{name} changes no file."
-            planned = self._editor.preview(tool.name, self._agent or DEFAULT_AGENT, op)
-        except ValidationError as error:
-            return wrong(error).message
-        except Refused as refused:
-            return refused.message
-        return describe(planned, self.policy.limits.max_diff_lines)
+            return f"{tool_call['name']} is not one of the file tools."
+        return _approval.describe_call(tool, tool_call["args"], self._caller)
 
     def seen(self, path: str, evidence: str, *, agent: str | None = None) -> dict[str, Any]:
         """Register a file whose whole current text the user put into the conversation.
