@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from langchain_filestate import _records
 from langchain_filestate._changes import next_seq
@@ -59,8 +60,7 @@ class Ask(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(NamedTuple):
     """One tool call.
 
     Attributes:
@@ -95,15 +95,14 @@ class Call:
     identity: str | None = None
     place: Place | None = None
     earlier: tuple[tuple[int, str], ...] = ()
-    changed: Mapping[str, Any] = field(default_factory=dict)
+    changed: Mapping[str, Any] = MappingProxyType({})
     ask: Ask | None = None
     emit: Callable[[dict[str, Any]], None] | None = None
     gives_way: bool = False
     reraise: tuple[type[BaseException], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What comes of a call.
 
     Attributes:

@@ -17,8 +17,7 @@ import stat
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from weakref import WeakValueDictionary
 
 from langchain_filestate._commit import commit, remove
@@ -59,8 +58,7 @@ SETTLED_NS: Final = 3_000_000_000
 MAX_MEMO: Final = 8192
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(NamedTuple):
     """A file's content at one moment."""
 
     data: bytes
@@ -309,9 +307,8 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-@contextmanager
-def lock(path: str) -> Iterator[None]:
-    """Hold a file against other threads of this process; the same thread may take it again.
+def lock(path: str) -> threading.RLock:
+    """What holds a file against other threads of this process in a `with` block; the same thread may take it again.
 
     It is gone when nobody holds it, so any number of paths costs nothing.
 
@@ -322,5 +319,4 @@ def lock(path: str) -> Iterator[None]:
         held = _locks.get(path)
         if held is None:
             held = _locks[path] = threading.RLock()
-    with held:
-        yield
+        return held

@@ -357,7 +357,7 @@ class Editor:
             seq = ready.memory.next_seq()
         outcome = outcome_of(self, call, ready, ready.before.digest or "", seq)
         text = f"The file {plain(ready.before.path)} already has exactly this content; nothing was written."
-        return self._pass_on(call, replace(outcome, content=text), written=True)
+        return self._pass_on(call, outcome._replace(content=text), written=True)
 
     def _applied(
         self, call: Call, name: str, op: Operation, location: Location, snapshot: _disk.Snapshot | None
@@ -381,7 +381,7 @@ class Editor:
         # The record keeps its place in time: what was read or written after it goes before it.
         outcome = answered(call, change, change.seq) if "artifact" in change.result else self._again(call, op, change)
         result = outcome.result.model_copy(update={"already_applied": True})
-        return replace(outcome, content=f"{APPLIED} {outcome.content}", result=result)
+        return outcome._replace(content=f"{APPLIED} {outcome.content}", result=result)
 
     def _again(self, call: Call, op: Operation, change: Change) -> Outcome:
         """The answer of a change made before, planned once more on the bytes that were there then."""

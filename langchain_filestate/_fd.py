@@ -13,8 +13,7 @@ import os
 import stat
 import time
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from langchain_filestate import _syscalls
 from langchain_filestate.errors import Refused
@@ -83,8 +82,7 @@ class Changed(Exception):  # noqa: N818  the answer to "is it still the same?", 
     """The bytes on disk are not the expected ones; nothing of ours is left there. Never leaves the package."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stamp:
+class Stamp(NamedTuple):
     """What `stat` says of a file's content: equal stamps may save a read, they never authorise a write."""
 
     ino: int

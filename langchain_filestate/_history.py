@@ -132,7 +132,8 @@ class FileHistory:
         """
         limit = self.max_bytes if self._shelf.limit is None else min(self.max_bytes, self._shelf.limit)
         fits = before is not None and len(before) <= limit
-        change = replace(change, kept=change.before is None or fits)
+        if change.kept != (change.before is None or fits):
+            change = replace(change, kept=not change.kept)
         older = self._note_call(change.id, change)
         if older is not None and (older.before, older.after, older.path) == (change.before, change.after, change.path):
             marks = self._shelf.marks(change.path)

@@ -5,8 +5,8 @@ All of it is made after the commit, so that little happens between the snapshot 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from langchain_filestate import _outside, _patch, _records, _text
 from langchain_filestate._call import Outcome
@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from langchain_filestate._records import Known
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(NamedTuple):
     """A plan that was allowed to go ahead, and what is needed to carry it out.
 
     Attributes:
@@ -150,12 +149,12 @@ def _with_hook(
 ) -> tuple[Facts, tuple[View, ...], int]:
     """What is told when a hook ran after the write: its words, and what it changed; the views, and of how much."""
     if now.said:
-        facts = replace(facts, notes=(*facts.notes, now.said))
+        facts = facts._replace(notes=(*facts.notes, now.said))
     if now.digest == facts.after:
         return facts, views, ready.plan.units
     if now.data is None:
         told = f"After the write the project's own hook took the file away: {now.lost}"
-        return replace(facts, notes=(*facts.notes, told)), (), 0
+        return facts._replace(notes=(*facts.notes, told)), (), 0
     path, encodings, most = ready.before.path, at.policy.encodings, at.policy.limits.max_diff_lines
     lines, cells = _lines_of(now.data, encodings), cells_in(path, now.data)
     difference = cell_changes(path, ready.plan.after, now.data)
@@ -168,8 +167,7 @@ def _with_hook(
         said = said or str(own).rstrip()
         same_unit = full and cells is None and ready.plan.cells is None
         views = _records.move(views, _outside.edits_of(own), call.evidence) if same_unit else ()
-    facts = replace(
-        facts,
+    facts = facts._replace(
         after=now.digest,
         patch=_patch.patch_bytes(path, ready.before.data, now.data, encodings),
         lines=lines,

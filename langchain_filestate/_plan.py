@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from langchain_filestate import _disk, _media, _text
 from langchain_filestate._kind import is_notebook
@@ -25,8 +25,7 @@ _QUOTED = 60
 """Characters of a placeholder that its refusal quotes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Before:
+class Before(NamedTuple):
     """The file that a change is planned on.
 
     Attributes:
@@ -117,8 +116,7 @@ class Plan:
         return tuple((e.first, e.first + e.old_count - 1) for e in self.edits or () if e.old_count)
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(NamedTuple):
     """What came of a plan when it was carried out.
 
     Attributes:

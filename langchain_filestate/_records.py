@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
@@ -49,8 +48,7 @@ class View(NamedTuple):
 _FIELDS = len(View._fields)
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(NamedTuple):
     """What one agent knows of one file.
 
     Attributes:
@@ -262,8 +260,7 @@ def _clip(views: Iterable[View], first: int, last: int | None, shift: int) -> li
     return kept
 
 
-@dataclass(frozen=True, slots=True)
-class Known:
+class Known(NamedTuple):
     """What one agent may build on for one path: its record, and those views that count now.
 
     Attributes:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections import OrderedDict
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -242,7 +242,7 @@ class Siblings:
             if newest is None:
                 return None
             shown = {e for e, (index, written) in message.evidence.items() if index > place.index and not written}
-            return replace(newest, views=tuple(view for view in newest.views if view.evidence not in shown))
+            return newest._replace(views=tuple(view for view in newest.views if view.evidence not in shown))
 
     def evidence(self, place: Place) -> dict[str, bool]:
         """What calls of the message give as evidence: earlier ones, and all that wrote (True)."""

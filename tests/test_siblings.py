@@ -3,7 +3,6 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from dataclasses import replace
 
 import pytest
 
@@ -140,7 +139,7 @@ def test_a_later_call_that_ran_first_passes_on_what_it_wrote_and_not_what_was_re
     views = (View(1, 1, "fs-read"), View(2, 2, "fs-write"), View(3, 3, "old"))
     siblings.note(Place(KEY, 1), "a", "/p", record(5), "fs-read", written=False)
     assert siblings.overtaking(Place(KEY, 0), "a", "/p") is None
-    siblings.note(Place(KEY, 2), "a", "/p", replace(record(6), lines=3, views=views), "fs-write", written=True)
+    siblings.note(Place(KEY, 2), "a", "/p", record(6)._replace(lines=3, views=views), "fs-write", written=True)
     found = siblings.overtaking(Place(KEY, 0), "a", "/p")
     assert found is not None
     assert found.views == views[1:]
