@@ -17,7 +17,7 @@ from langchain_filestate.errors import Refused
 from langchain_filestate.results import EditResult, WriteResult
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from langchain_filestate._cellplan import NotebookEdit
     from langchain_filestate._plan import Before, Facts
@@ -64,7 +64,9 @@ class Edit:
         made: bytes | _match.Spliced = _match.Spliced(data, splices)
         if len(data) <= _WHOLE or len(splices) > _PIECES:
             made = bytes(made)
-        in_file = cache(partial(_placeholders, data, made, fmt))
+        in_file: Callable[[], frozenset[str]] = partial(_placeholders, data, made, fmt)
+        if self.many:
+            in_file = cache(in_file)
         for number, (old, new, _) in enumerate(self.edits, 1):
             refuse_placeholders(
                 old,

@@ -113,7 +113,9 @@ def _among(
         same = [n for n, call in enumerate(calls) if call["id"] == call_id]
         if not same:
             continue
-        index = next((n for n in same if calls[n]["name"] == tool and _given(calls[n]["args"], arguments)), same[0])
+        index = same[0]
+        if len(same) > 1:
+            index = next((n for n in same if calls[n]["name"] == tool and _given(calls[n]["args"], arguments)), index)
         earlier = tuple(
             (n, path)
             for n, call in enumerate(calls[:index])

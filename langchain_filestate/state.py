@@ -46,6 +46,8 @@ def _remember(memo: dict[str, int], key: str, value: int) -> None:
     memo[key] = value
 
 
+_encoder = json.JSONEncoder(sort_keys=True, default=repr)
+
 _MEDIA = frozenset({"image", "image_url", "input_image", "file", "input_file", "document", "media"})
 """Types of content blocks with data in them: LangChain's own, and those of providers."""
 
@@ -199,7 +201,7 @@ def _sum(text: str) -> str:
 
 
 def _sum_of_args(args: Mapping[str, Any]) -> str:
-    found = _checksum(json.dumps(args, sort_keys=True, default=repr))
+    found = _checksum(_encoder.encode(args))
     _remember(_sums, found, _hash(args))
     return found
 
