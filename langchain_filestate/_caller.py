@@ -55,6 +55,8 @@ class Caller:
 
     def book(self, agent: str, records: Mapping[str, dict[str, Any]]) -> None:
         """Keep records of calls outside any graph."""
+        if not records:
+            return
         with self._lock:
             self.records = merge_records(self.records, {agent: dict(records)})
 

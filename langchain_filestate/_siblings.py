@@ -13,13 +13,13 @@ import sys
 import threading
 import time
 from collections import OrderedDict
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 
     from langchain_filestate._records import Record
 
@@ -33,7 +33,8 @@ _SLICE = 0.02
 
 _MAX_MESSAGES = 256
 
-Phase = Literal["begun", "interrupted", "finished"]
+Phase = Literal["queued", "begun", "interrupted", "finished"]
+"""`queued`: an event loop has it, and no thread has taken it up yet; others wait for it as for one that has begun."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +96,10 @@ def _turns(phases: Mapping[int, Phase], earlier: Sequence[int], seconds: float) 
         while (phase := phases.get(index)) != "finished":
             if phase == "interrupted" and index not in resumed:
                 break
-            if phase == "begun":
-                resumed.discard(index)
             left = started + seconds - time.monotonic()
-            if phase != "begun":
+            if phase in {"queued", "begun"}:
+                resumed.discard(index)
+            else:
                 left = min(left, grace.slice())
             if left <= 0:
                 break
@@ -139,7 +140,7 @@ class Siblings:
         with self._changed:
             message = self._of(place.message)
             message.phases[place.index] = phase
-            if phase != "begun":
+            if phase in {"interrupted", "finished"}:
                 message.waited.pop(place.index, None)
             self._changed.notify_all()
             for wake in message.wakers:
@@ -159,37 +160,41 @@ class Siblings:
             for left in _turns(message.phases, [index for index in earlier if index not in waited], seconds):
                 self._changed.wait(left)
 
-    async def turn(self, place: Place, earlier: Sequence[int], seconds: float) -> None:
-        """Note that a call has begun, and wait as `wait` does, in an event loop.
+    @asynccontextmanager
+    async def turn(self, place: Place, earlier: Sequence[int], seconds: float) -> AsyncIterator[None]:
+        """Note that a call is queued, and wait as `wait` does, in an event loop; in the block a thread takes it up.
 
         The threads that an event loop has for its calls are few. Calls that waited in them for earlier ones, which had
         not got one yet, would wait in vain.
         """
-        self.begin(place)
-        loop, done = asyncio.get_running_loop(), False
-        message = self._of(place.message)
-        turns = _turns(message.phases, earlier, seconds)
+        self._enter(place, "queued")
         try:
-            while True:
-                changed = asyncio.Event()
-                wake = partial(_wake, loop, changed)
-                with self._changed:
-                    left = next(turns, None)
-                    if left is None:
-                        message.waited[place.index] = frozenset(earlier)
-                        done = True
-                        return
-                    message.wakers.add(wake)
-                timer = loop.call_later(left, changed.set)
-                try:
-                    await changed.wait()
-                finally:
-                    timer.cancel()
-                    with self._changed:
-                        message.wakers.discard(wake)
+            await self._turn(place, earlier, seconds)
+            yield
         finally:
-            if not done:  # it was cancelled
-                self.end(place)
+            with self._changed:  # cancelled before a thread took it up: it will not be carried out
+                if self._of(place.message).phases.get(place.index) == "queued":
+                    self._enter(place, "finished")
+
+    async def _turn(self, place: Place, earlier: Sequence[int], seconds: float) -> None:
+        loop, message = asyncio.get_running_loop(), self._of(place.message)
+        turns = _turns(message.phases, earlier, seconds)
+        while True:
+            changed = asyncio.Event()
+            wake = partial(_wake, loop, changed)
+            with self._changed:
+                left = next(turns, None)
+                if left is None:
+                    message.waited[place.index] = frozenset(earlier)
+                    return
+                message.wakers.add(wake)
+            timer = loop.call_later(left, changed.set)
+            try:
+                await changed.wait()
+            finally:
+                timer.cancel()
+                with self._changed:
+                    message.wakers.discard(wake)
 
     def note(self, place: Place, agent: str, path: str, record: Record, evidence: str, *, written: bool) -> None:
         """Hand a record to later calls of the message.

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from langchain_filestate._rewind import RewindPlan, RewindReport
     from langchain_filestate._workspace import Workspace
 
+_NOT_GIVEN = ("runtime", "call_id", "refused")  # arguments that are not the model's, see `LeanTool`
 _siblings = Siblings()
 
 
@@ -59,17 +60,14 @@ class FileTool(LeanTool):
         self._caller = caller
 
     def _run(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
-        caller, spot, refused = self._caller, arguments.pop("spot", None), arguments.pop("refused", None)
-        runtime, call_id = arguments.pop("runtime", None), arguments.pop("call_id", None)
-        if spot is None:
-            spot = self._spot(runtime, call_id, arguments)
+        caller, spot = self._caller, arguments.pop("spot", None) or self._spot(arguments)
+        runtime, call_id, refused = [arguments.pop(name, None) for name in _NOT_GIVEN]
         call = caller.call(self.name, call_id, runtime, spot)
         outcome = _operations.refusal(refused) if refused else caller.editor.run(call, self.operation(arguments))
         artifact = outcome.result.model_dump()
         records = {outcome.path: outcome.record.to_state()} if outcome.path and outcome.record else {}
         if runtime is None:
-            if records:
-                caller.book(call.agent, records)
+            caller.book(call.agent, records)
             if outcome.result.kind == "failure" and call_id is not None:
                 return self._message(outcome, artifact, call, {}), artifact
             return outcome.content, artifact
@@ -82,17 +80,19 @@ class FileTool(LeanTool):
 
     async def _arun(self, **arguments: Any) -> tuple[Any, dict[str, Any]]:
         """`_run` in a thread, when it is this call's turn."""
-        given = {name: value for name, value in arguments.items() if name not in {"runtime", "call_id", "refused"}}
-        spot = self._spot(arguments.get("runtime"), arguments.get("call_id"), given)
+        spot = self._spot(arguments)
         place = None if "refused" in arguments else spot.place(arguments.get("runtime"))
-        if place is not None:
-            seconds = self._caller.editor.policy.limits.wait_seconds
-            await _siblings.turn(place, spot.earlier_on(arguments["file_path"]), seconds)
-        return await run_in_executor(None, self._run, spot=spot, **arguments)
+        if place is None:
+            return await run_in_executor(None, self._run, spot=spot, **arguments)
+        seconds = self._caller.editor.policy.limits.wait_seconds
+        async with _siblings.turn(place, spot.earlier_on(arguments["file_path"]), seconds):
+            return await run_in_executor(None, self._run, spot=spot, **arguments)
 
-    def _spot(self, runtime: Any, call_id: str | None, arguments: Mapping[str, Any]) -> Spot:
+    def _spot(self, arguments: Mapping[str, Any]) -> Spot:
         """Where the call stands in the conversation."""
-        return Spot() if runtime is None else find_spot(runtime.state, call_id, self.name, arguments, TOOL_NAMES)
+        runtime, call_id = arguments.get("runtime"), arguments.get("call_id")
+        given = {name: value for name, value in arguments.items() if name not in _NOT_GIVEN}
+        return Spot() if runtime is None else find_spot(runtime.state, call_id, self.name, given, TOOL_NAMES)
 
     def _message(self, outcome: Outcome, artifact: dict[str, Any], call: Call, about: dict[str, Any]) -> ToolMessage:
         return ToolMessage(

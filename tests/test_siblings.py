@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -156,10 +157,10 @@ async def test_in_an_event_loop_calls_wait_without_a_thread() -> None:
     async def edit(index: int, delay: float) -> None:
         await asyncio.sleep(delay)
         place = Place(KEY, index)
-        await siblings.turn(place, range(index), 10)
-        await asyncio.to_thread(siblings.wait, place, range(index), 10)
-        order.append(index)
-        await asyncio.to_thread(siblings.end, place)
+        async with siblings.turn(place, range(index), 10):
+            await asyncio.to_thread(siblings.wait, place, range(index), 10)
+            order.append(index)
+            await asyncio.to_thread(siblings.end, place)
 
     await asyncio.gather(*(edit(index, 0.002 * (8 - index)) for index in range(8)))
     assert order == list(range(8))
@@ -171,21 +172,29 @@ async def test_in_an_event_loop_the_same_bounds_hold_and_hold_once() -> None:
     siblings = Siblings()
     siblings.begin(Place(KEY, 0))  # and hangs
     began = time.monotonic()
-    await siblings.turn(Place(KEY, 2), [0, 1], 0.05)
-    assert 0.04 <= time.monotonic() - began < 5
-    began = time.monotonic()
-    siblings.wait(Place(KEY, 2), [0, 1], 10)
-    assert time.monotonic() - began < 5
-    siblings.end(Place(KEY, 2))
+    async with siblings.turn(Place(KEY, 2), [0, 1], 0.05):
+        assert 0.04 <= time.monotonic() - began < 5
+        began = time.monotonic()
+        siblings.wait(Place(KEY, 2), [0, 1], 10)
+        assert time.monotonic() - began < 5
+        siblings.end(Place(KEY, 2))
     began = time.monotonic()
     siblings.wait(Place(KEY, 2), [1], 10)  # it runs again, and waits again
     assert GRACE_SECONDS * 0.9 <= time.monotonic() - began < 5
 
 
-async def test_a_call_that_is_cancelled_while_it_waits_is_not_waited_for() -> None:
+async def _queued(siblings: Siblings, index: int, taken_up: Callable[[], object] = int) -> None:
+    """A call whose turn has come and that no thread takes up."""
+    async with siblings.turn(Place(KEY, index), range(index), 10):
+        taken_up()
+        await asyncio.sleep(3600)
+
+
+@pytest.mark.parametrize("busy", [True, False], ids=["for its turn", "for a thread"])
+async def test_a_call_that_is_cancelled_while_it_waits_is_not_waited_for(busy: bool) -> None:
     siblings = Siblings()
-    siblings.begin(Place(KEY, 0))
-    task = asyncio.create_task(siblings.turn(Place(KEY, 1), [0], 10))
+    (siblings.begin if busy else siblings.end)(Place(KEY, 0))
+    task = asyncio.create_task(_queued(siblings, 1))
     await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -196,11 +205,24 @@ async def test_a_call_that_is_cancelled_while_it_waits_is_not_waited_for() -> No
     assert not siblings._of(KEY).wakers
 
 
+async def test_a_call_that_is_cancelled_while_a_thread_carries_it_out_is_waited_for() -> None:
+    siblings = Siblings()
+    siblings.end(Place(KEY, 0))
+    task = asyncio.create_task(_queued(siblings, 1, lambda: siblings.begin(Place(KEY, 1))))
+    await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    began = time.monotonic()
+    siblings.wait(Place(KEY, 2), [1], 0.2)
+    assert time.monotonic() - began > 0.19
+
+
 def test_a_loop_that_is_closed_is_not_woken() -> None:
     siblings = Siblings()
     siblings.begin(Place(KEY, 0))
     loop = asyncio.new_event_loop()
-    waiting = loop.create_task(siblings.turn(Place(KEY, 1), [0], 10))
+    waiting = loop.create_task(_queued(siblings, 1))
     loop.run_until_complete(asyncio.sleep(0.01))
     (wake,) = siblings._of(KEY).wakers
     waiting.cancel()
