@@ -34,7 +34,7 @@ class Fence:
 
     Attributes:
         roots: Each root's real path to the root, the first one first.
-        spellings: Each spelling of a root to its real path.
+        spellings: Each spelling of a root to its real path, the shortest first.
 
     Raises:
         WiringError: A root is no directory, or a rule can never match.
@@ -52,6 +52,9 @@ class Fence:
         for option, rules in (("deny", deny), ("read_only", read_only)):
             for rule in rules:
                 self._check_anchor(option, rule)
+        self._ruled = bool(deny or read_only)
+        self._innermost = sorted(self.roots.values(), key=lambda root: len(root.path), reverse=True)
+        self.spellings = {spelled: self.spellings[spelled] for spelled in sorted(self.spellings, key=len)}
 
     def _add_root(self, spelled: str) -> None:
         if not spelled:
@@ -96,7 +99,7 @@ class Fence:
         found = resolve(path, self.spellings)
         if found is None:
             raise self.outside(given)
-        if not self._deny and not self._read_only:
+        if not self._ruled:
             return found
         directory = found.mode is None or stat.S_ISDIR(found.mode)
         ends = {os.path.normpath(path): directory, found.path: directory}
@@ -136,6 +139,7 @@ class Fence:
 
     def split(self, path: str) -> tuple[Root, tuple[str, ...]]:
         """Give the innermost root of a real path, and the components below it."""
-        root = max((root for root in self.roots if below(path, root) is not None), key=len)
-        rest = below(path, root)
-        return self.roots[root], tuple(rest.split(os.sep)) if rest else ()
+        for root in self._innermost:
+            if (rest := below(path, root.path)) is not None:
+                return root, tuple(rest.split(os.sep)) if rest else ()
+        raise ValueError(path)

@@ -17,7 +17,6 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -26,30 +25,8 @@ if TYPE_CHECKING:
 _MAX_LINKS = 40
 """As many as the kernel follows in one path (path_resolution(7))."""
 
-_KERNEL = ("/proc", "/sys", "/dev")
+_KERNEL = ("/proc/", "/sys/", "/dev/")
 _NOWHERE = frozenset({"", "."})
-
-
-@dataclass(frozen=True, slots=True)
-class Resolved:
-    """A path inside a root, and what was found on the way."""
-
-    path: str
-    """Real and absolute, as far as it exists; the rest as it was spelled."""
-    mode: int | None
-    """`st_mode` of what is there, None if nothing is."""
-    link: str | None
-    """The last component as given, if it is a link: its own path, with a real directory part."""
-    missing: str | None
-    """The first component that does not exist."""
-    blocked: str | None
-    """A component that is no directory although more follows."""
-    dangling: bool
-    """Whether what does not exist is where a link in the directory part leads."""
-    error: OSError | None
-    """Why it is not known what is there: too many links, a name too long, no permission."""
-    crossed: tuple[str, ...]
-    """Links that were followed and places that were left by `..`, by their own paths."""
 
 
 def below(path: str, root: str) -> str | None:
@@ -62,15 +39,13 @@ def below(path: str, root: str) -> str | None:
 
 def inside(path: str, roots: Iterable[str]) -> bool:
     """Tell whether a path is a root or below one, by its components (`/rootx` is not in `/root`)."""
-    for root in roots:  # noqa: SIM110  a third of the time of any() over a generator, and called for each component
-        if below(path, root) is not None:
-            return True
-    return False
+    return any(below(path, root) is not None for root in roots)
 
 
 def of_the_kernel(path: str) -> bool:
     """Tell whether a path leads into a file system that shows the kernel's own objects as files."""
-    return inside(path, _KERNEL) and not inside(path, ("/dev/shm",))  # noqa: S108  compared, not used
+    whole = path + "/"
+    return whole.startswith(_KERNEL) and not whole.startswith("/dev/shm/")  # noqa: S108  compared, not used
 
 
 def resolve(path: str, spellings: Mapping[str, str]) -> Resolved | None:
@@ -78,128 +53,140 @@ def resolve(path: str, spellings: Mapping[str, str]) -> Resolved | None:
 
     Args:
         path: Absolute.
-        spellings: Each spelling of a root to its real path; the real paths are among the keys.
+        spellings: Each spelling of a root to its real path, the shortest first; the real paths are among the keys.
 
     Returns:
         None if it does not lead into a root.
     """
-    return _Way(path, spellings).end()
+    found = Resolved(path, spellings)
+    return found if found.arrive() else None
 
 
-class _Way:
-    """A path on its way: `at` is real as far as it is inside a root, `todo` a stack of what follows."""
+class Resolved:
+    """A path on its way through its links; after `arrive` where it leads, and what was found on the way."""
+
+    path: str
+    """Real and absolute, as far as it exists (above the roots: as far as it was asked); the rest as it was spelled."""
+    mode: int | None = stat.S_IFDIR
+    """`st_mode` of what is there, None if nothing is."""
+    link: str | None = None
+    """The last component as given, if it is a link: its own path, with a real directory part."""
+    missing: str | None = None
+    """The first component that does not exist."""
+    blocked: str | None = None
+    """A component that is no directory although more follows."""
+    dangling: bool = False
+    """Whether what does not exist is where a link in the directory part leads."""
+    error: OSError | None = None
+    """Why it is not known what is there: too many links, a name too long, no permission."""
+    crossed: list[str]
+    """Links that were followed and places that were left by `..`, by their own paths."""
+
+    _inside = True  # whether `path` is a root or below one: only then it is looked at
+    _links = 0
+    _expanding = 0  # the size of the stack below which it holds nothing of a link's target
 
     def __init__(self, path: str, spellings: Mapping[str, str]) -> None:
         self._spellings = spellings
-        self._roots = frozenset(spellings.values())
-        self._todo: list[str] = []
-        self._mode: int | None = stat.S_IFDIR
-        self._link: str | None = None
-        self._missing: str | None = None
-        self._blocked: str | None = None
-        self._error: OSError | None = None
-        self._dangling = False
-        self._crossed: list[str] = []
-        self._links = 0
-        self._expanding: int | None = None  # the size of the stack below which it holds nothing of a link's target
-        self._at = self._start(path)
+        self._todo: list[str] = []  # a stack of what follows
+        self.crossed = []
+        self._start(path)
 
-    def _start(self, path: str) -> str:
-        """Put a path's components on the stack, the first on top; those above a root are not needed."""
-        head = min((spelled for spelled in self._spellings if below(path, spelled) is not None), key=len, default="")
-        if head:
-            self._todo += path[len(head) :].split(os.sep)[::-1]
-            return self._spellings[head]
-        drive, rest = os.path.splitdrive(path)
+    def _start(self, path: str) -> None:
+        """Begin at a root that holds an absolute path, or at the top: what is above a root is not looked at."""
+        for spelled, real in self._spellings.items():
+            if (rest := below(path, spelled)) is not None:
+                self.path, self._inside = real, True
+                self._todo += rest.split(os.sep)[::-1]
+                return
+        top = os.path.splitdrive(path)[0] + os.sep
+        self.path, self._inside = self._spellings.get(top, top), top in self._spellings
+        self._push(path)
+
+    def _push(self, path: str) -> None:
+        """Put a path's components on the stack, the first on top."""
+        _, rest = os.path.splitdrive(path)
         self._todo += (rest.replace(os.altsep, os.sep) if os.altsep else rest).split(os.sep)[::-1]
-        return self._spellings.get(drive + os.sep, drive + os.sep)
 
-    def end(self) -> Resolved | None:
+    def arrive(self) -> bool:
+        """Go to the end of the path; tell whether that is inside a root."""
         self._go()
-        if not inside(self._at, self._roots):
-            if of_the_kernel(self._at) or not self._enter_by_another_spelling():
-                return None
+        if not self._inside and not of_the_kernel(self.path) and self._enter_by_another_spelling():
             self._go()
-            if not inside(self._at, self._roots):
-                return None
-        return Resolved(
-            self._at,
-            self._mode,
-            self._link,
-            self._missing,
-            self._blocked,
-            self._dangling,
-            self._error,
-            tuple(self._crossed),
-        )
+        return self._inside
 
     def _go(self) -> None:
-        while self._todo:
-            name = self._todo.pop()
-            if self._expanding is not None and len(self._todo) < self._expanding:
-                self._expanding = None
+        todo = self._todo
+        while todo:
+            name = todo.pop()
+            if len(todo) < self._expanding:
+                self._expanding = 0
             if name == "..":
                 self._up()
             elif name not in _NOWHERE:
                 self._down(name)
 
     def _up(self) -> None:
-        if inside(self._at, self._roots):
-            self._crossed.append(self._at)
-        self._at = os.path.dirname(self._at)
-        if self._missing and below(self._at, self._missing) is None:
-            self._missing, self._error, self._dangling = None, None, False
-        if self._blocked and below(self._at, self._blocked) is None:
-            self._blocked = None
-        self._mode = None if self._missing else stat.S_IFDIR
+        if self._inside:
+            self.crossed.append(self.path)
+        self.path = os.path.dirname(self.path)
+        self._inside = self._inside and inside(self.path, self._spellings.values())
+        if self.missing and below(self.path, self.missing) is None:
+            self.missing, self.error, self.dangling = None, None, False
+        if self.blocked and below(self.path, self.blocked) is None:
+            self.blocked = None
+        self.mode = None if self.missing else stat.S_IFDIR
 
     def _down(self, name: str) -> None:
-        deeper = self._at + name if self._at.endswith(os.sep) else self._at + os.sep + name
-        if not inside(self._at, self._roots):
-            self._at = self._spellings.get(deeper, deeper)
+        above = self.path
+        deeper = above + name if above.endswith(os.sep) else above + os.sep + name
+        if not self._inside:
+            self.path, self._inside = self._spellings.get(deeper, deeper), deeper in self._spellings
             return
-        if self._mode is not None and not stat.S_ISDIR(self._mode):
-            self._blocked, self._mode = self._blocked or self._at, None
-        if self._missing or self._blocked:
-            self._at = deeper
+        if self.mode is not None and not stat.S_ISDIR(self.mode):
+            self.blocked, self.mode = self.blocked or above, None
+        if self.missing or self.blocked:
+            self.path = deeper
             return
         try:
-            self._mode = os.lstat(deeper).st_mode
-            if stat.S_ISLNK(self._mode):
+            self.mode = os.lstat(deeper).st_mode
+            if stat.S_ISLNK(self.mode):
                 self._follow(deeper)
             else:
-                self._at = deeper
+                self.path = deeper
         except OSError as why:
             if why.errno == errno.EINVAL and self._links < _MAX_LINKS:  # readlink(2): no link any more; look again
                 self._links += 1
                 self._todo.append(name)
-                self._mode = stat.S_IFDIR
+                self.mode = stat.S_IFDIR
                 return
-            self._at, self._mode, self._missing = deeper, None, deeper
-            self._dangling = self._expanding is not None
-            self._error = None if isinstance(why, FileNotFoundError | NotADirectoryError) else why
+            self.path, self.mode, self.missing = deeper, None, deeper
+            self.dangling = self._expanding > 0
+            self.error = None if isinstance(why, FileNotFoundError | NotADirectoryError) else why
 
     def _follow(self, link: str) -> None:
         if self._links >= _MAX_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         target = os.readlink(link)
         self._links += 1
-        self._crossed.append(link)
+        self.crossed.append(link)
         if all(name in _NOWHERE for name in self._todo):
-            self._link = self._link or link
-        elif self._expanding is None:
+            self.link = self.link or link
+        elif not self._expanding:
             self._expanding = len(self._todo)
-        self._mode = stat.S_IFDIR
-        absolute = os.path.isabs(target)
-        start = self._start(target)
-        self._at = start if absolute else self._at
+        self.mode = stat.S_IFDIR
+        if os.path.isabs(target):
+            self._start(target)
+        else:
+            self._push(target)
 
     def _enter_by_another_spelling(self) -> bool:
         """Find the shortest directory of the path that really is inside a root, and go on from there."""
-        names = self._at.split(os.sep)
+        names = self.path.split(os.sep)
         for i in range(1, len(names)):
             real = os.path.realpath(os.sep.join(names[:i]) or os.sep)
-            if inside(real, self._roots):
-                self._at, self._todo = real, names[: i - 1 : -1]
+            if inside(real, self._spellings.values()):
+                self.path, self._inside = real, True
+                self._todo += names[: i - 1 : -1]
                 return True
         return False

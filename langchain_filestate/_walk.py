@@ -112,9 +112,9 @@ def enter(root: Root, names: Sequence[str], given: str, made: list[str] | None =
         _enter_by_name(root, names, given, made)
         return NO_DESCRIPTOR
     fd = root.open(_PASSED if names else _HELD)
-    path = root.path
+    path = root.path.rstrip(os.sep)
     for i, name in enumerate(names):
-        path = os.path.join(path, name)
+        path += os.sep + name
         above = fd
         try:
             fd = _step(above, name, path, given, made, final=i == len(names) - 1)

@@ -23,10 +23,8 @@ import difflib
 import os
 import re
 import stat
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from langchain_filestate._fence import Fence
 from langchain_filestate._resolve import below, of_the_kernel
@@ -36,6 +34,7 @@ from langchain_filestate.errors import Refused, WiringError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from langchain_filestate._resolve import Resolved
     from langchain_filestate._walk import Root
@@ -48,10 +47,13 @@ _MAX_SEARCHED = 100  # directories, that are looked at for suggestions
 _SUGGESTIONS = 3
 
 _IMPOSSIBLE = re.compile("[\0\ud800-\udfff]")  # in no name that this process could pass on and write down
+_DRIVE = re.compile(r"[A-Za-z]:[\\/]")
+_ADDRESS = re.compile(r"[A-Za-z][\w+.-]+://")
+# The ends of a path that asks for a directory, whatever is there.
+_AS_DIRECTORY = tuple(sep + name for sep in {os.sep, os.altsep or os.sep} for name in ("", ".", ".."))
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(NamedTuple):
     """A path inside the workspace that the rules allow."""
 
     path: str
@@ -66,8 +68,7 @@ class Location:
     """What the model should be told: that a file with another name, which looks the same, was taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(NamedTuple):
     """A name in an open directory; valid inside `Workspace.open` only."""
 
     dir_fd: int
@@ -116,6 +117,7 @@ class Workspace:
         self._virtual = virtual
         self.roots: tuple[str, ...] = tuple(self._fence.roots)
         self.root = Path(self.roots[0])
+        self._room = _MAX_PATH - len(os.fsencode(self.roots[0]))
 
     def __repr__(self) -> str:
         return f"Workspace({', '.join(self.roots)})"
@@ -160,23 +162,24 @@ class Workspace:
     def _spelled(self, given: str) -> str:
         """Make a path absolute; refuse what can be no path here."""
         first = self.roots[0]
-        shown = brief(given)
         if not given.strip():
             raise _bad("file_path is empty. Give the path of a file, absolute or relative to the workspace.")
         if _IMPOSSIBLE.search(given):
-            raise _bad(f"{shown} holds a character that no file name can hold. Give the path without it.")
-        if os.name == "posix" and re.match(r"[A-Za-z]:[\\/]", given):
-            raise _bad(f"{shown} is a path of another system. Give a path below {plain(first)}, with / between names.")
-        if re.match(r"[A-Za-z][\w+.-]+://", given):
-            raise _bad(f"{shown} is an address, not a path. Give a path below {plain(first)}.")
-        longest = max(len(os.fsencode(name)) for name in given.split("/"))
-        if longest > _MAX_NAME or len(os.fsencode(given)) + len(os.fsencode(first)) >= _MAX_PATH:
-            raise _bad(f"{shown} is too long: a name may have {_MAX_NAME} bytes. Give a shorter path.")
+            raise _bad(f"{brief(given)} holds a character that no file name can hold. Give the path without it.")
+        if os.name == "posix" and _DRIVE.match(given):
+            raise _bad(
+                f"{brief(given)} is a path of another system. Give a path below {plain(first)}, with / between names."
+            )
+        if _ADDRESS.match(given):
+            raise _bad(f"{brief(given)} is an address, not a path. Give a path below {plain(first)}.")
+        encoded = os.fsencode(given)
+        if len(encoded) >= self._room or max(map(len, encoded.split(b"/"))) > _MAX_NAME:
+            raise _bad(f"{brief(given)} is too long: a name may have {_MAX_NAME} bytes. Give a shorter path.")
         path = given
         if path.startswith("~"):
             path = given if self._virtual else os.path.expanduser(given)
             if path == given and (path == "~" or "/" in path):
-                raise _bad(f"{shown} begins with ~, which means nothing here. Give a path below {plain(first)}.")
+                raise _bad(f"{brief(given)} begins with ~, which means nothing here. Give a path below {plain(first)}.")
         return os.path.join(first, self._from_root(path) if self._virtual else path)
 
     def _from_root(self, given: str) -> str:
@@ -195,9 +198,9 @@ class Workspace:
 
     def _locate(self, given: str, path: str, *, write: bool, exact: bool = False) -> Location:
         found = self._fence.judge(given, path, write=write)
-        shown, mode = brief(given), found.mode
+        mode = found.mode
         if found.error is not None:
-            refuse_error(found.error, shown)
+            refuse_error(found.error, brief(given))
         if write and found.link is not None:
             raise Refused(
                 f"Refusing to write {plain(found.link)}: it is a symbolic link. "
@@ -206,24 +209,25 @@ class Workspace:
             )
         if write and found.dangling:
             raise Refused(
-                f"Refusing to write {shown}: a symbolic link in it leads to nothing. "
+                f"Refusing to write {brief(given)}: a symbolic link in it leads to nothing. "
                 f"Write to the real path instead: {plain(found.path)}",
                 code="symlink",
             )
         if found.blocked is not None:
-            refuse_parent(found.blocked, shown)
-        if os.path.basename(path) in {"", ".", ".."} or found.path in self._fence.roots:
+            refuse_parent(found.blocked, brief(given))
+        if path.endswith(_AS_DIRECTORY) or found.path in self._fence.roots:
             if mode is not None and not stat.S_ISDIR(mode):
-                refuse_parent(found.path, shown)
+                refuse_parent(found.path, brief(given))
             mode = stat.S_IFDIR
         if mode is not None and stat.S_ISDIR(mode):
             raise Refused(
-                f"{shown} names a directory, not a file. List it, and give the path of a file in it.",
+                f"{brief(given)} names a directory, not a file. List it, and give the path of a file in it.",
                 code="is_directory",
             )
         if (mode is not None and not stat.S_ISREG(mode)) or of_the_kernel(found.path):
             raise Refused(
-                f"{shown} is not a regular file but {_kind(mode)}, which these tools do not open. Use another path.",
+                f"{brief(given)} is not a regular file but {_kind(mode)}, which these tools do not open. Use another "
+                "path.",
                 code="not_a_file",
             )
         if found.missing is None or exact:
@@ -323,8 +327,7 @@ class Workspace:
 
     # ---- opening ----------------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def open(self, location: Location, *, make_parents: bool = False) -> Iterator[Target]:
+    def open(self, location: Location, *, make_parents: bool = False) -> AbstractContextManager[Target]:
         """Hold the file's directory open, reached from its root without following any link.
 
         Args:
@@ -336,19 +339,35 @@ class Workspace:
             Refused: `not_found` (no such directory), `symlink` and `outside_root` (swapped for a link since it was
                 located), `parent_not_directory`, `read_only` (a directory cannot be made), `busy`, `io_error`.
         """
-        root = self._fence.roots[location.root]
-        made: list[str] = []
-        fd = NO_DESCRIPTOR
-        done = False
+        return _Held(self._fence.roots[location.root], location, make_parents=make_parents)
+
+
+class _Held:
+    """The directory of a file while it is open: what `Workspace.open` says."""
+
+    def __init__(self, root: Root, location: Location, *, make_parents: bool) -> None:
+        self._root = root
+        self._location = location
+        self._made: list[str] | None = [] if make_parents else None
+        self._fd = NO_DESCRIPTOR
+
+    def __enter__(self) -> Target:
+        at = self._location
         try:
-            fd = enter(root, location.parts[:-1], location.given, made if make_parents else None)
-            yield Target(fd, location.parts[-1], location.path, tuple(made))
-            done = True
-        finally:
-            if fd != NO_DESCRIPTOR:
-                os.close(fd)
-            if made and not done:
-                unmake(root, made)
+            self._fd = enter(self._root, at.parts[:-1], at.given, self._made)
+            return Target(self._fd, at.parts[-1], at.path, tuple(self._made or ()))
+        except BaseException:
+            self._leave(done=False)
+            raise
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._leave(done=kind is None)
+
+    def _leave(self, *, done: bool) -> None:
+        if self._fd != NO_DESCRIPTOR:
+            os.close(self._fd)
+        if self._made and not done:
+            unmake(self._root, self._made)
 
 
 def _bad(message: str) -> Refused:
