@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from io import BytesIO
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
@@ -48,26 +49,24 @@ class Format:
     encoding: str
     bom: bytes
     lossless: bool
+    # What follows from the encoding is asked for many times for each change of a file, and so found out once.
+    unit: int = field(init=False, repr=False, compare=False)
+    """Bytes of the code unit that ends a line."""
+    newline: bytes = field(init=False, repr=False, compare=False)
+    """LF in this encoding."""
+    errors: str = field(init=False, repr=False, compare=False)
+    """The codec error handler under which any bytes of this file survive decoding and encoding."""
 
-    @property
-    def unit(self) -> int:
-        """Bytes of the code unit that ends a line."""
-        return _UNITS.get(self.encoding, 1)
+    def __post_init__(self) -> None:
+        unit = _UNITS.get(self.encoding, 1)
+        object.__setattr__(self, "unit", unit)
+        object.__setattr__(self, "newline", "\n".encode(self.encoding))
+        object.__setattr__(self, "errors", "surrogateescape" if unit == 1 else "surrogatepass")
 
     @property
     def raw(self) -> bool:
         """Whether text can be searched in the raw bytes: a match is one of whole characters."""
         return self.encoding == "utf-8" or single_byte(self.encoding)
-
-    @property
-    def errors(self) -> str:
-        """The codec error handler under which any bytes of this file survive decoding and encoding."""
-        return "surrogateescape" if self.unit == 1 else "surrogatepass"
-
-    @property
-    def newline(self) -> bytes:
-        """LF in this encoding."""
-        return "\n".encode(self.encoding)
 
 
 UTF8 = Format("utf-8", b"", True)
@@ -203,10 +202,7 @@ def show(text: str, fmt: Format = UTF8) -> str:
 def split_lines(data: bytes, fmt: Format) -> list[bytes]:
     """Split into lines, each with its line end; joined again they are `data`. No line after a final newline."""
     if fmt.unit == 1:
-        parts = data.split(b"\n")
-        last = parts.pop()
-        lines = [part + b"\n" for part in parts]
-        return [*lines, last] if last else lines
+        return BytesIO(data).readlines()  # `splitlines` would cut at a bare CR too
     ends = list(_wide_ends(data, fmt, 0, len(data)))
     if not ends or ends[-1] < len(data):
         ends.append(len(data))
@@ -215,10 +211,9 @@ def split_lines(data: bytes, fmt: Format) -> list[bytes]:
 
 def count_newlines(data: bytes, fmt: Format, start: int = 0, end: int | None = None) -> int:
     """Count the line ends whose last byte is in `data[start:end]`; a CRLF counts once."""
-    end = len(data) if end is None else end
     if fmt.unit == 1:
         return data.count(b"\n", start, end)
-    return sum(1 for _ in _wide_ends(data, fmt, start, end))
+    return sum(1 for _ in _wide_ends(data, fmt, start, len(data) if end is None else end))
 
 
 def nth_newline(data: bytes, fmt: Format, count: int) -> int:
@@ -245,14 +240,23 @@ def nth_newline(data: bytes, fmt: Format, count: int) -> int:
     return ends[-1]
 
 
-def last_newline(data: bytes, fmt: Format) -> int:
-    """Find the offset after the last line end, 0 if there is none."""
-    at = len(data)
+def last_newline(data: bytes, fmt: Format, end: int | None = None) -> int:
+    """Find the offset after the last line end of `data[:end]`, 0 if there is none."""
+    if fmt.unit == 1:
+        return data.rfind(b"\n", 0, end) + 1
+    at = len(data) if end is None else end
     while (at := data.rfind(fmt.newline, 0, at)) >= 0:
         if at % fmt.unit == 0:
             return at + fmt.unit
-        at += len(fmt.newline) - 1
+        at += fmt.unit - 1  # half of one character and half of the next
     return 0
+
+
+def next_newline(data: bytes, fmt: Format, start: int) -> int:
+    """Find the offset after the first line end of `data[start:]`, the end of `data` if there is none."""
+    if fmt.unit == 1:
+        return data.find(b"\n", start) + 1 or len(data)
+    return next(_wide_ends(data, fmt, start + fmt.unit - 1, len(data)), len(data))
 
 
 def line_at(data: bytes, fmt: Format, offset: int) -> int:

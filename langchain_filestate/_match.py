@@ -19,9 +19,8 @@ overlap, as `str.replace` does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from langchain_filestate import _search, _text
 from langchain_filestate.errors import Refused
@@ -42,8 +41,7 @@ _COUNTED_CHARS = 1 << 26
 _Hit = tuple[int, int, str]  # a span of what is searched, and the text that goes there
 
 
-@dataclass(frozen=True, slots=True)
-class Splice:
+class Splice(NamedTuple):
     """New bytes for a span of the old file.
 
     Args:

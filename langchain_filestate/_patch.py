@@ -22,12 +22,12 @@ next `---` line for its own: where texts are joined, it goes last.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from operator import add
+from typing import TYPE_CHECKING, NamedTuple
 
 from langchain_filestate._diff import Budget
 from langchain_filestate._hunks import DEV_NULL, MARKER, PatchHunk, StructuredPatch
-from langchain_filestate._spans import Block, LineEdit, Touched, compare, difference, hunks, line_edits
+from langchain_filestate._spans import Block, LineEdit, RawHunk, Touched, compare, difference, hunks, line_edits
 from langchain_filestate._text import DEFAULT_ENCODINGS, UTF8, Format, decode, detect, show, split_lines
 from langchain_filestate.errors import Refused
 
@@ -94,7 +94,7 @@ def patch_touched(
     blocks: list[Block] = []
     for group in touched.groups:
         old = split_lines(before[group.start : group.end], fmt)
-        blocks += compare(group.line, group.start, old, split_lines(group.new, fmt), steps)
+        blocks += compare(group.edit.first, group.start, old, split_lines(group.new, fmt), steps)
     label = path.lstrip("/")
     return _shown(_Frame(f"a/{label}", f"b/{label}", fmt, fmt, max_lines, max_bytes), before, blocks, steps)
 
@@ -135,14 +135,13 @@ def patch_bytes(
     if fmt.encoding == fmt_after.encoding:
         (group,) = Touched(old, [difference(old, new, fmt)], fmt).groups
         lines = split_lines(old[group.start : group.end], fmt)
-        blocks = compare(group.line, group.start, lines, split_lines(group.new, fmt), steps)
+        blocks = compare(group.edit.first, group.start, lines, split_lines(group.new, fmt), steps)
     else:
         blocks = compare(1, 0, split_lines(old, fmt), split_lines(new, fmt_after), steps)
     return _shown(_Frame(source, target, fmt, fmt_after, max_lines, max_bytes), old, blocks, steps)
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
+class _Frame(NamedTuple):
     """What a patch is made for: labels, encodings and bounds."""
 
     source: str
@@ -160,29 +159,42 @@ def _shown(frame: _Frame, before: bytes, blocks: Sequence[Block], steps: Budget)
     cut = False
     lines_left, bytes_left = max(frame.max_lines, 2), frame.max_bytes
     for raw in hunks(before, blocks, frame.fmt):
-        lines_left -= len(raw.entries)
-        bytes_left -= sum(len(line) for _, line in raw.entries)
+        lines_left -= len(raw.lines)
+        bytes_left -= sum(map(len, raw.lines))
         cut = lines_left < 0 or bytes_left < 0
         if cut:
             if not shown:
                 shown.append(_cut(frame, blocks[0]))
             break
-        entries: list[str] = []
-        for kind, line in raw.entries:
-            text, faithful = _text(line, frame.fmt_after if kind == "+" else frame.fmt)
-            exact = exact and faithful
-            entries += [kind + text[:-1]] if text.endswith("\n") else [kind + text, MARKER]
-        gone, new = (sum(kind != other for kind, _ in raw.entries) for other in "+-")
+        entries, faithful = _entries(frame, raw)
+        exact = exact and faithful
+        gone, new = len(raw.kinds) - raw.kinds.count("+"), len(raw.kinds) - raw.kinds.count("-")
         shown.append(_hunk(raw.line, gone, raw.target, new, entries))
     return StructuredPatch(
         source=frame.source,
         target=frame.target,
-        added=sum(len(block.new) for block in blocks),
-        removed=sum(len(block.gone) for block in blocks),
+        added=sum([len(block.new) for block in blocks]),
+        removed=sum([len(block.gone) for block in blocks]),
         truncated=cut or steps.exceeded,
         exact=exact and not cut,
         hunks=shown,
     )
+
+
+def _entries(frame: _Frame, raw: RawHunk) -> tuple[list[str], bool]:
+    """The lines of a hunk to show, and whether they give the bytes back when they are encoded."""
+    if frame.fmt.unit == 1 and frame.fmt.encoding == frame.fmt_after.encoding:  # wider ones may end inside a unit
+        text, faithful = _text(b"".join(raw.lines), frame.fmt)
+        texts = text.split("\n")
+        if faithful and len(texts) == len(raw.lines) + 1:  # all is text, and each line has its end
+            return list(map(add, raw.kinds, texts)), True
+    exact = True
+    entries: list[str] = []
+    for kind, line in zip(raw.kinds, raw.lines, strict=True):
+        text, faithful = _text(line, frame.fmt_after if kind == "+" else frame.fmt)
+        exact = exact and faithful
+        entries += [kind + text[:-1]] if text.endswith("\n") else [kind + text, MARKER]
+    return entries, exact
 
 
 def _hunk(line: int, gone: int, target: int, new: int, entries: list[str]) -> PatchHunk:

@@ -93,9 +93,9 @@ class View(Generic[AnyStr]):
 
     def texts(self, spans: Sequence[tuple[int, int]], old: str, new: str) -> list[str]:
         """`new` for each of the ascending `spans`, with the line endings that belong there."""
-        lf, crlf = self.code("\n"), self.code("\r\n")
         if not _BARE.search(new) or not self._has_crlf:
             return [new] * len(spans)
+        lf, crlf = self.code("\n"), self.code("\r\n")
         around = _Around(self, lf, crlf)
         made: dict[tuple[bool, ...], str] = {}
         texts = []

@@ -12,14 +12,12 @@ more than the lines it replaces; an insertion of whole lines at a line start tou
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from dataclasses import dataclass
-from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from langchain_filestate._diff import gaps
 from langchain_filestate._match import Splice
-from langchain_filestate._text import BLOCK, count_newlines, split_lines
+from langchain_filestate._text import BLOCK, count_newlines, last_newline, next_newline, split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -34,8 +32,7 @@ CONTEXT_BYTES = 16_384
 CHUNK = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class LineEdit:
+class LineEdit(NamedTuple):
     """Which old lines splices touch, and what stands there afterwards. All other lines are as before.
 
     The lines from `first + old_count` on move by `new_count - old_count`.
@@ -56,20 +53,18 @@ class LineEdit:
     splices there may be such lines in the middle too, and a line joined from two has two entries."""
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
+class Group(NamedTuple):
     """Whole lines that one or more splices touch, and the bytes that stand there afterwards."""
 
-    line: int
-    """Number of the first line touched, before the change, from 1."""
+    edit: LineEdit
+    """Which lines they are."""
     start: int
     """Where they begin in the old file; always a line start."""
     end: int
     """Where they end; a line start or the end of the file."""
-    old_count: int
     new: bytes
-    kept: tuple[tuple[int, int], ...]
-    """As in `LineEdit`, both counted from 0 at the top of the group."""
+    come: int
+    """How many more line ends stand there afterwards."""
 
 
 class Block(NamedTuple):
@@ -88,15 +83,17 @@ class RawHunk(NamedTuple):
     """Blocks with the lines around them, not decoded yet."""
 
     line: int
-    """Number of the first entry before the change, from 1."""
+    """Number of the first line before the change, from 1."""
     target: int
     """The same after the change."""
-    entries: list[tuple[str, bytes]]
-    """Kind (space, minus or plus) and the bytes of the line with its end."""
+    kinds: list[str]
+    """What each line is: space, minus or plus."""
+    lines: list[bytes]
+    """The lines, each with its end."""
 
 
 class LineEnds:
-    """How many line ends stand before a place of a file; no part of it is counted twice.
+    """How many line ends stand before places of a file, which are asked for in order; no part of it is counted twice.
 
     Args:
         data: The whole file, with its BOM.
@@ -105,22 +102,19 @@ class LineEnds:
     """
 
     def __init__(self, data: bytes, fmt: Format, marks: Sequence[int] = ()) -> None:
-        self.data, self.fmt = data, fmt
-        self._counts = list(marks) or [0]
-        self._places = [block * BLOCK for block in range(len(self._counts))]
+        self.data, self.fmt, self._marks = data, fmt, marks or (0,)
+        self._last = (0, 0)  # the place asked for last, and the line ends before it
 
     def before(self, place: int) -> int:
         """Line ends whose last byte is before this offset."""
-        at = bisect_right(self._places, place) - 1
-        known, count = self._places[at], self._counts[at]
-        if known < place:
-            above = self._places[at + 1] if at + 1 < len(self._places) else len(self.data)
-            if at + 1 < len(self._places) and above - place < place - known:  # the next one is nearer
-                count = self._counts[at + 1] - count_newlines(self.data, self.fmt, place, above)
-            else:
-                count += count_newlines(self.data, self.fmt, known, place)
-            self._places.insert(at + 1, place)
-            self._counts.insert(at + 1, count)
+        block = min(place // BLOCK, len(self._marks) - 1)
+        known, count = max(self._last, (block * BLOCK, self._marks[block]))
+        above = (block + 1) * BLOCK
+        if above - place < place - known and block + 1 < len(self._marks):  # the next one is nearer
+            count = self._marks[block + 1] - count_newlines(self.data, self.fmt, place, above)
+        else:
+            count += count_newlines(self.data, self.fmt, known, place)
+        self._last = (place, count)
         return count
 
 
@@ -136,13 +130,9 @@ class Touched:
 
     def __init__(self, before: bytes, splices: Iterable[Splice], fmt: Format, marks: Sequence[int] = ()) -> None:
         self.before, self.fmt = before, fmt
-        self._splices = sorted(splices, key=lambda s: (s.start, s.end))
         self._ends = LineEnds(before, fmt, marks)
-
-    @cached_property
-    def groups(self) -> tuple[Group, ...]:
+        self.groups = _grouped(self._ends, sorted(splices, key=attrgetter("start", "end")))
         """The splices widened to whole lines, those that touch the same line together, in order."""
-        return tuple(_grouped(self._ends, self._splices))
 
     def edits(self) -> tuple[LineEdit, ...]:
         """What the splices do to lines: for moving what is known about lines across an edit.
@@ -150,24 +140,11 @@ class Touched:
         Returns:
             One entry for all splices that touch the same line, in order; no old line is in two of them.
         """
-        edits: list[LineEdit] = []
-        moved, fmt = 0, self.fmt
-        for group in self.groups:
-            # A byte order mark alone is no line: the file is empty.
-            count = 0 if fmt.bom and group.new == fmt.bom else _count_lines(group.new, fmt)
-            lines = {new for new, _ in group.kept}
-            kept = tuple((group.line + moved + new, group.line + old) for new, old in group.kept)
-            edits.append(LineEdit(group.line, group.old_count, count, 0 in lines, count - 1 in lines, kept))
-            moved += count - group.old_count
-        return tuple(edits)
+        return tuple([group.edit for group in self.groups])
 
     def newlines(self) -> int:
         """How many line ends the file has afterwards."""
-        before, fmt = self.before, self.fmt
-        if self._splices:  # the first group will ask from there; what is before it is not counted again then
-            self._ends.before(_line_start(before, fmt.newline, self._splices[0].start))
-        come = sum(count_newlines(s.new, fmt) - count_newlines(before, fmt, s.start, s.end) for s in self._splices)
-        return self._ends.before(len(before)) + come
+        return self._ends.before(len(self.before)) + sum([group.come for group in self.groups])
 
 
 def line_edits(before: bytes, splices: Iterable[Splice], fmt: Format) -> tuple[LineEdit, ...]:
@@ -175,75 +152,83 @@ def line_edits(before: bytes, splices: Iterable[Splice], fmt: Format) -> tuple[L
     return Touched(before, splices, fmt).edits()
 
 
-def _grouped(ends: LineEnds, splices: Iterable[Splice]) -> Iterator[Group]:
-    before, fmt = ends.data, ends.fmt
+def _grouped(ends: LineEnds, splices: Iterable[Splice]) -> list[Group]:
+    groups: list[Group] = []
     growing: _Growing | None = None
+    moved = 0
     for splice in splices:
-        if growing is not None and growing.takes(splice.start):
-            growing.add(splice)
-            continue
-        if growing is not None:
-            yield growing.done()
-        start = _line_start(before, fmt.newline, splice.start)
-        growing = _Growing(before, fmt, ends.before(start) + 1, start, splice)
+        if growing is None or not growing.takes(splice.start):
+            if growing is not None:
+                groups.append(growing.done())
+                moved += groups[-1].edit.new_count - groups[-1].edit.old_count
+            growing = _Growing(ends, last_newline(ends.data, ends.fmt, splice.start), moved)
+        growing.add(splice)
     if growing is not None:
-        yield growing.done()
+        groups.append(growing.done())
+    return groups
 
 
 class _Growing:
     """A group that splices are still added to."""
 
-    def __init__(self, before: bytes, fmt: Format, line: int, start: int, splice: Splice) -> None:
-        self.before, self.fmt, self.newline, self.line = before, fmt, fmt.newline, line
+    def __init__(self, ends: LineEnds, start: int, moved: int) -> None:
+        self.before, self.fmt = ends.data, ends.fmt
         self.start = self.end = self.place = start
         self.pieces: list[bytes] = []  # what stands there afterwards, up to `place` of the old file
-        self.old_line = self.new_line = 0  # where `place` is, from the top of the group
+        self.open = False  # whether that ends within a line
+        self.first = self.old_line = ends.before(start) + 1  # where the group begins, and where `place` is
+        self.top = self.new_line = self.first + moved  # the same after the change
         self.kept: list[tuple[int, int]] = []
-        self.add(splice)
 
     def add(self, splice: Splice) -> None:
-        self._keep(splice.start)
-        if splice.new:
-            self.pieces.append(splice.new)
-        self.new_line += count_newlines(splice.new, self.fmt)
-        self.old_line += count_newlines(self.before, self.fmt, self.place, splice.end)
-        self.place = splice.end
-        if self._at_line_start(self.place) and not self._open():
-            self.end = self.place
-        elif self.place >= self.end:
-            self.end = _line_end(self.before, self.newline, self.place)
+        start, end, new = splice
+        if start > self.place:
+            self._keep(start)
+        if new:
+            self.pieces.append(new)
+            self.open = not new.endswith(self.fmt.newline)
+            self.new_line += count_newlines(new, self.fmt)
+        self.old_line += count_newlines(self.before, self.fmt, self.place, end)
+        self.place = end
+        if not self.open and self._at_line_start(end):
+            self.end = end
+        elif end >= self.end:
+            self.end = next_newline(self.before, self.fmt, end)
 
     def takes(self, start: int) -> bool:
         """Whether a splice that begins there touches a line of this group."""
         if start != self.end:
             return start < self.end
-        return not self._at_line_start(start) or (self.place == start and self._open())
+        return not self._at_line_start(start) or (self.place == start and self.open)
 
     def done(self) -> Group:
-        self._keep(self.end)
-        lines = self.old_line + (self.end > self.start and not self._at_line_start(self.end))
-        return Group(self.line, self.start, self.end, lines, b"".join(self.pieces), tuple(self.kept))
+        if self.end > self.place:
+            self._keep(self.end)
+        gone, come, new = self.old_line - self.first, self.new_line - self.top, b"".join(self.pieces)
+        old_count = gone + (self.end > self.start and not self._at_line_start(self.end))
+        # A byte order mark alone is no line: the file is empty.
+        new_count = 0 if new == self.fmt.bom else come + self.open
+        partial = [line for line, _ in self.kept]
+        head, tail = self.top in partial, self.top + new_count - 1 in partial
+        edit = LineEdit(self.first, old_count, new_count, head, tail, tuple(self.kept))
+        return Group(edit, self.start, self.end, new, come - gone)
 
     def _keep(self, end: int) -> None:
         """Let the old bytes from `place` to `end` stand. They are of one line; its end may be among them."""
         old = self.before[self.place : end]
-        if not old:
-            return
-        bare = old.removesuffix(self.newline).removesuffix("\r".encode(self.fmt.encoding))
+        newline = self.fmt.newline
+        bare = old.removesuffix(newline).removesuffix("\r".encode(self.fmt.encoding))
         pair = (self.new_line, self.old_line)
         if bare and not (self.place == 0 and bare == self.fmt.bom) and pair not in self.kept[-1:]:
             self.kept.append(pair)
         self.pieces.append(old)
-        if old.endswith(self.newline):
+        self.open = not old.endswith(newline)
+        if not self.open:
             self.new_line, self.old_line = self.new_line + 1, self.old_line + 1
         self.place = end
 
     def _at_line_start(self, place: int) -> bool:
-        return place == 0 or self.before.startswith(self.newline, place - len(self.newline))
-
-    def _open(self) -> bool:
-        """Whether what stands there so far ends within a line."""
-        return bool(self.pieces) and not self.pieces[-1].endswith(self.newline)
+        return place == 0 or self.before.endswith(self.fmt.newline, 0, place)
 
 
 def difference(before: bytes, after: bytes, fmt: Format) -> Splice:
@@ -263,9 +248,10 @@ def compare(line: int, start: int, old: Sequence[bytes], new: Sequence[bytes], b
     parts: list[Block] = []
     place, done = start, 0
     for i, j, k, m in gaps(old, new, budget):
+        gone = old[i:j]
         place += sum(map(len, old[done:i]))
-        end = place + sum(map(len, old[i:j]))
-        parts.append(Block(line + i, place, end, old[i:j], new[k:m]))
+        end = place + sum(map(len, gone))
+        parts.append(Block(line + i, place, end, gone, new[k:m]))
         place, done = end, j
     return parts
 
@@ -285,43 +271,24 @@ def hunks(before: bytes, parts: Sequence[Block], fmt: Format) -> Iterator[RawHun
 
 
 def _hunk(before: bytes, run: list[Block], fmt: Format, moved: int) -> RawHunk:
-    top, bottom = run[0].start, run[-1].end
+    top, bottom = start, end = run[0].start, run[-1].end
     for _ in range(CONTEXT):
-        top = _line_start(before, fmt.newline, top - len(fmt.newline)) if top else 0
-        bottom = _line_end(before, fmt.newline, bottom)
-    lead, trail = split_lines(before[top : run[0].start], fmt), split_lines(before[run[-1].end : bottom], fmt)
-    if sum(map(len, lead)) + sum(map(len, trail)) > CONTEXT_BYTES:
-        lead, trail = lead[-1:], trail[:1]
-    entries = [(" ", line) for line in lead]
-    place = run[0].start
+        top = last_newline(before, fmt, top - fmt.unit) if top else 0
+        bottom = next_newline(before, fmt, bottom)
+    lines, trail = split_lines(before[top:start], fmt), split_lines(before[end:bottom], fmt)
+    if start - top + bottom - end > CONTEXT_BYTES:
+        lines, trail = lines[-1:], trail[:1]
+    line = run[0].line - len(lines)
+    kinds = [" "] * len(lines)
+    place = start
     for block in run:
-        entries += [(" ", line) for line in split_lines(before[place : block.start], fmt)]
-        entries += [("-", line) for line in block.gone]
-        entries += [("+", line) for line in block.new]
+        between = split_lines(before[place : block.start], fmt)
+        lines += [*between, *block.gone, *block.new]
+        kinds += [" "] * len(between) + ["-"] * len(block.gone) + ["+"] * len(block.new)
         place = block.end
-    entries += [(" ", line) for line in trail]
-    line = run[0].line - len(lead)
-    return RawHunk(line, line + moved, entries)
-
-
-def _line_start(data: bytes, newline: bytes, place: int) -> int:
-    """Where the line that holds byte `place` begins."""
-    at = data.rfind(newline, 0, place)
-    while at > 0 and at % len(newline):  # half of one character and half of the next
-        at = data.rfind(newline, 0, at + len(newline) - 1)
-    return at + len(newline) if at >= 0 else 0
-
-
-def _line_end(data: bytes, newline: bytes, place: int) -> int:
-    """Where the line that holds byte `place` ends, its line end included."""
-    at = data.find(newline, place)
-    while at > 0 and at % len(newline):
-        at = data.find(newline, at + 1)
-    return at + len(newline) if at >= 0 else len(data)
-
-
-def _count_lines(data: bytes, fmt: Format) -> int:
-    return count_newlines(data, fmt) + bool(data and not data.endswith(fmt.newline))
+    lines += trail
+    kinds += [" "] * len(trail)
+    return RawHunk(line, line + moved, kinds, lines)
 
 
 def _shared(a: bytes, b: bytes, room: int, *, tail: bool) -> int:

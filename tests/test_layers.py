@@ -49,7 +49,7 @@ ROWS = [
     ["_cli_show", "_cli_home", "_cli_agent", "_cli_demo", "_cli_run", "_cli_past"],
     ["__main__"],
 ]
-IN_MEMORY = {"_media_image", "_media_pdf"}  # Pillow and pypdf take file objects: `io.BytesIO`
+IN_MEMORY = {"_codec", "_media_image", "_media_pdf"}  # `io.BytesIO` gives lines; Pillow and pypdf take file objects
 LEVEL = {name: level for level, row in enumerate(ROWS) for name in row}
 COMMANDS = {"_cli_show", "_cli_home", "_cli_agent", "_cli_demo", "_cli_run", "_cli_past", "__main__"}
 FILES = {

@@ -326,6 +326,9 @@ def test_finding_a_line_end_agrees_with_the_lines(file: tuple[Format, str, bytes
     for count, end in enumerate(ends, 1):
         assert _codec.nth_newline(data, fmt, count) == end
     assert _codec.last_newline(data, fmt) == (ends[-1] if ends else 0)
+    for place in range(0, len(data) + 1, fmt.unit):
+        assert _codec.last_newline(data, fmt, place) == max((end for end in ends if end <= place), default=0)
+        assert _codec.next_newline(data, fmt, place) == min((end for end in ends if end > place), default=len(data))
     with pytest.raises(ValueError, match=r"not found|fewer"):
         _codec.nth_newline(data, fmt, len(ends) + 1)
 
