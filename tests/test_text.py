@@ -262,7 +262,9 @@ def test_other_encodings_may_be_named(name: str) -> None:
     assert check_encodings((name,)) == (name,)
 
 
-@pytest.mark.parametrize("name", ["utf-16", "utf-7", "iso2022_jp", "hz", "cp037", "no-such", "rot13"])
+@pytest.mark.parametrize(
+    "name", ["utf-16", "utf-7", "utf_8_sig", "iso2022_jp", "hz", "cp037", "unicode_escape", "idna", "no-such", "rot13"]
+)
 def test_an_encoding_that_will_not_do_is_a_wiring_mistake(name: str) -> None:
     with pytest.raises(WiringError, match=re.escape(repr(name))):
         detect("é".encode("latin-1") * 30, [name])
