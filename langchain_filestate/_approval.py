@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from langchain_filestate._caller import Caller
     from langchain_filestate._history import FileHistory
-    from langchain_filestate._policy import PlannedChange
+    from langchain_filestate._policy import PlannedChange, Policy
     from langchain_filestate.tools import FileTool
 
 _MAX_RUNS = 256
@@ -107,15 +107,26 @@ class Asker:
         history: Where the questions of a task are kept.
         task_id: The task.
         scratchpad: What LangGraph keeps for one run of it.
-        max_lines: Lines of diff in the question.
+        call_id: The call.
+        policy: Which changes are asked about, and how much of the diff the question shows.
     """
 
-    def __init__(self, history: FileHistory, task_id: str, scratchpad: object, max_lines: int) -> None:
-        self._history, self._task, self._max_lines = history, f"task:{task_id}", max_lines
+    def __init__(
+        self, history: FileHistory, task_id: str, scratchpad: object, call_id: str | None, policy: Policy
+    ) -> None:
+        self._history, self._task, self._call_id = history, f"task:{task_id}", call_id
+        self._approve, self._max_lines = policy.approve, policy.limits.max_diff_lines
         self._run = _run_of(scratchpad)
+
+    def asked(self, path: str, before: str | None) -> bool:
+        """Whether somebody has been asked about a change that this call makes to a file with this digest."""
+        questions = [entry["question"] for entry in self._history.asked(self._task)]
+        return (self._call_id, path, before) in [(q["call"], q["path"], q["before"]) for q in questions]
 
     def __call__(self, planned: PlannedChange, before: str | None, after: str, args: Mapping[str, Any]) -> Answer:
         """The answer of a person to this very change; raises the interrupt if there is none yet."""
+        if callable(self._approve) and not self._approve(planned):
+            return Answer(approved=True)
         mine = {"call": planned.tool_call_id, "path": planned.file_path, "before": before, "after": after}
         run, wrong = self._run, ""
         with run.lock:

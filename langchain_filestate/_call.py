@@ -59,6 +59,10 @@ class Ask(Protocol):
         """What they say about a change from one digest to another, asked for with these arguments."""
         ...
 
+    def asked(self, path: str, before: str | None) -> bool:
+        """Whether they have been asked about a change that this call makes to a file with this digest."""
+        ...
+
 
 class Call(NamedTuple):
     """One tool call.
@@ -149,9 +153,9 @@ class Memory:
             if record is not None:
                 self.records[agent] = record
         self._known: dict[str | None, Known] = {}
-        self._pending: dict[str, bool] = {}
+        self.pending: dict[str, bool] = {}
         if call.place is not None:
-            self._pending = siblings.evidence(call.place)
+            self.pending = siblings.evidence(call.place)
             self._take(siblings.record(call.place, call.agent, path, until))
             if call.agent in self.records:
                 self._take(siblings.overtaking(call.place, call.agent, path, until))
@@ -173,16 +177,16 @@ class Memory:
     def carried(self, digest: str | None) -> tuple[View, ...]:
         """The views of these bytes to keep in the record: those that count, or will when the step is over."""
         known = self.known(digest)
-        if self._pending:  # there is more than what counts
+        if self.pending:  # there is more than what counts
             known = _records.known(self.records, self._call.agent, digest, self._carried)
         return known.views if known.record is not None and known.record.digest == digest else ()
 
     def _counting(self, evidence: Collection[str]) -> Collection[str]:
         """In the agent's messages, or written by itself in this very message."""
-        return {*self._call.context.alive(evidence), *(e for e in evidence if self._pending.get(e))}
+        return {*self._call.context.alive(evidence), *(e for e in evidence if self.pending.get(e))}
 
     def _carried(self, evidence: Collection[str]) -> Collection[str]:
-        return {*self._call.context.alive(evidence), *(e for e in evidence if e in self._pending)}
+        return {*self._call.context.alive(evidence), *(e for e in evidence if e in self.pending)}
 
     def next_seq(self) -> int:
         """A number above all that came before for this path; to be taken under the path's lock."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from langgraph.errors import GraphBubbleUp
 
-from langchain_filestate._call import Answer, Call
+from langchain_filestate._call import Call
 from langchain_filestate._records import State, merge_records
 from langchain_filestate._running import SCRATCHPAD, in_graph
 from langchain_filestate.errors import WiringError
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from langchain_filestate._call import Ask
     from langchain_filestate._editor import Editor
-    from langchain_filestate._policy import PlannedChange
     from langchain_filestate._running import Spot
 
 DEFAULT_AGENT = "main"
@@ -97,7 +96,7 @@ class Caller:
             place=spot.place(runtime),
             earlier=spot.earlier,
             changed=spot.changed,
-            ask=self._asker(config, info),
+            ask=self._asker(call_id, config, info),
             emit=runtime.stream_writer,
             gives_way=self.editor.gives_way,
             reraise=(GraphBubbleUp,),
@@ -109,24 +108,16 @@ class Caller:
                 f"{tool} was called by hand inside a running graph, so it cannot see the state. "
                 "Let a ToolNode run it, or add FileStateMiddleware to create_agent."
             )
-        self._asker({}, None)  # nobody can be asked: raises if somebody would have to be
+        self._asker(call_id, {}, None)  # nobody can be asked: raises if somebody would have to be
         return Call(tool, self.agent_of(None), new_id(), Messages(None), self.records, call_id=call_id)
 
-    def _asker(self, config: Mapping[str, Any], info: Any) -> Ask | None:
+    def _asker(self, call_id: str | None, config: Mapping[str, Any], info: Any) -> Ask | None:
         """Who is asked about a change; None if nobody is."""
-        approve = self.editor.policy.approve
-        if approve is False:
+        if self.editor.policy.approve is False:
             return None
         scratchpad = (config.get("configurable") or {}).get(SCRATCHPAD)
         if info is None or scratchpad is None:
             raise WiringError("approve asks by an interrupt: run the tools in a graph with a checkpointer.")
         from langchain_filestate._approval import Asker  # noqa: PLC0415  where somebody is asked
 
-        asker = Asker(self.editor.history, info.task_id, scratchpad, self.editor.policy.limits.max_diff_lines)
-
-        def ask(planned: PlannedChange, before: str | None, after: str, args: Mapping[str, Any]) -> Answer:
-            if approve is True or approve(planned):
-                return asker(planned, before, after, args)
-            return Answer(approved=True)
-
-        return ask
+        return Asker(self.editor.history, info.task_id, scratchpad, call_id, self.editor.policy)

@@ -24,7 +24,6 @@ from langchain_filestate._outcomes import (
     event_of,
     outcome_of,
     refusal,
-    since,
     stands,
 )  # fmt: skip
 from langchain_filestate._plan import Before, cells_in, text_before
@@ -32,6 +31,7 @@ from langchain_filestate._planning import Edit, Write
 from langchain_filestate._policy import PlannedChange
 from langchain_filestate._rules import plain
 from langchain_filestate._siblings import file_name
+from langchain_filestate._verdict import check_known, stale_refusal
 from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class Editor:
     ) -> Ready:
         before = self._before(location, snapshot, op)
         known = memory.known(before.digest)
-        stale = self._check_known(call, op, before, known)
+        stale = check_known(self, call, op, before, memory)
         plan = self._plan(call, op, before, known, stale=stale)
         given = op
         if plan.changes(before.data):
@@ -196,10 +196,10 @@ class Editor:
             plan = op.plan(before, self.policy)
         except Refused as refused:
             if stale and refused.code in {"no_match", "ambiguous", "cell_not_found", "overlap"}:
-                raise self._stale(call, before, known) from refused
+                raise stale_refusal(self, call, before, known) from refused
             raise
         if not stands(self, call, op, before, plan, known, stale=stale):
-            raise self._stale(call, before, known)
+            raise stale_refusal(self, call, before, known)
         return plan
 
     def _planned(self, call: Call, before: Before, plan: Plan) -> PlannedChange:
@@ -211,53 +211,6 @@ class Editor:
         before = self._before(location, self._snapshot(location), op)
         plan = op.plan(before, self.policy)
         return PlannedChange(tool, None, agent, before.path, before.data, plan.after, plan.patch)
-
-    # ---- what the agent knows of the file ---------------------------------------------------------------------------
-
-    def _check_known(self, call: Call, op: Operation, before: Before, known: Known) -> bool:
-        """Refuse what the agent's reading does not allow; True if the change goes ahead on bytes it has not seen."""
-        if before.data is None:
-            return False
-        if (
-            isinstance(op, Write)
-            and self.policy.require_read != "never"
-            and cells_in(before.path, before.data) is not None
-        ):
-            raise Refused(
-                "This notebook exists. It is read as cells, so its raw text has not been seen: "
-                "use edit_notebook to change its cells.",
-                code="is_notebook",
-            )
-        needs_read = self.policy.require_read == "always" or (op.whole and self.policy.require_read == "overwrite")
-        record = known.record
-        if record is None or (op.whole and known.announced_only()):
-            if needs_read:
-                raise Refused(_outside.NOT_READ, code="not_read")
-            return False
-        if record.digest != before.digest:
-            if self._own_siblings(call, record, before):
-                return False
-            if op.whole or not self.policy.recover_stale:
-                raise self._stale(call, before, known)
-            return True
-        if op.whole and needs_read:
-            _outside.check_overwrite(known)
-        told = not op.whole and known.announced_only()
-        if told and not self.policy.recover_stale:
-            raise self._stale(call, before, known)
-        return told
-
-    def _own_siblings(self, call: Call, record: Record, before: Before) -> bool:
-        """True if only calls of this very message lie between the record and the disk, as after a crash."""
-        if call.message_id is None:
-            return False
-        chain = self.history.chain(before.path, record.digest, before.digest, thread_id=call.thread_id)
-        return bool(chain) and all(
-            change.result.get("message_id") == call.message_id and change.agent == call.agent for change in chain or ()
-        )
-
-    def _stale(self, call: Call, before: Before, known: Known) -> Refused:
-        return _outside.stale(call, before, *since(self.history, before, known), self.policy)
 
     # ---- a change: carried out --------------------------------------------------------------------------------------
 

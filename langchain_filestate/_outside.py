@@ -15,7 +15,7 @@ from langchain_filestate._records import covers
 from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from langchain_filestate._call import Call
     from langchain_filestate._history import Change, FileHistory
@@ -175,12 +175,23 @@ def _places(patch: StructuredPatch) -> list[tuple[int, int]]:
     return places
 
 
-def check_overwrite(known: Known) -> None:
-    """Refuse an overwrite of lines that the agent does not have before it."""
+def check_overwrite(known: Known, coming: Collection[str]) -> None:
+    """Refuse an overwrite of lines that the agent does not have before it.
+
+    Args:
+        known: What the agent knows of the file.
+        coming: Evidence of other calls of the same message: it will be before the agent in the next one.
+    """
     record = known.record
     if record is None or known.shows_all():
         return
     if (record.views and not known.views) or covers(record.views, 1, record.lines):
+        if any(view.evidence in coming for view in record.views):
+            raise Refused(
+                "This file is read in this very message, so its text is not before you yet. "
+                "Overwrite it in your next message.",
+                code="not_in_context",
+            )
         raise Refused(
             "The text of this file is no longer in your context. Read it again before overwriting it.",
             code="not_in_context",

@@ -31,7 +31,7 @@ BUSY_SECONDS = 2.0
 
 _SLICE = 0.02
 
-_MAX_MESSAGES = 256
+_MAX_MESSAGES = 4096  # a call may wait for a person while other threads of the process go on
 
 Phase = Literal["queued", "begun", "interrupted", "finished"]
 """`queued`: an event loop has it, and no thread has taken it up yet; others wait for it as for one that has begun."""

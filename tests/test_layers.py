@@ -28,7 +28,7 @@ ROWS = [
     ["_changes", "_shelves", "_store_shelf", "_history", "_rewind"],
     ["results", "_policy"],
     ["_siblings"],
-    ["_call", "_plan", "_cellplan", "_planning", "_outside", "_reading", "_outcomes", "_editor", "_notice"],
+    ["_call", "_plan", "_cellplan", "_planning", "_outside", "_reading", "_outcomes", "_verdict", "_editor", "_notice"],
     ["_operations"],
     [
         "_past",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from langchain_filestate._records import Record, View
-from langchain_filestate._siblings import BUSY_SECONDS, GRACE_SECONDS, Place, Siblings
+from langchain_filestate._siblings import _MAX_MESSAGES, BUSY_SECONDS, GRACE_SECONDS, Place, Siblings
 
 KEY = ("thread", "checkpoint", "message")
 
@@ -129,10 +129,10 @@ def test_records_pass_on_by_the_order_of_the_message() -> None:
 
 def test_old_messages_are_forgotten() -> None:
     siblings = Siblings()
-    for n in range(300):
+    for n in range(_MAX_MESSAGES + 1):
         siblings.note(Place(("t", "c", str(n)), 0), "a", "/p", record(n), "e", written=False)
     assert siblings.record(Place(("t", "c", "0"), 1), "a", "/p") is None
-    assert siblings.record(Place(("t", "c", "299"), 1), "a", "/p") == record(299)
+    assert siblings.record(Place(("t", "c", "1"), 1), "a", "/p") == record(1)
 
 
 def test_a_later_call_that_ran_first_passes_on_what_it_wrote_and_not_what_was_read_for_it() -> None:
