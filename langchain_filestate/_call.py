@@ -84,6 +84,7 @@ class Call(NamedTuple):
         ask: Asks a person; None if nobody is to be asked.
         emit: Takes a small event for each change; None if nobody listens.
         gives_way: Older pictures and files of the conversation give way to new ones.
+        book: Keeps an agent's records, where no graph does; None in a graph.
         reraise: Exceptions that steer the graph and pass through every handler.
     """
 
@@ -104,6 +105,7 @@ class Call(NamedTuple):
     emit: Callable[[dict[str, Any]], None] | None = None
     gives_way: bool = False
     reraise: tuple[type[BaseException], ...] = ()
+    book: Callable[[str, dict[str, Any]], None] | None = None
 
 
 class Outcome(NamedTuple):

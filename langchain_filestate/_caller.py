@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from langgraph.errors import GraphBubbleUp
@@ -14,13 +15,27 @@ from langchain_filestate.errors import WiringError
 from langchain_filestate.state import LEFT_OUT, Messages, channel_of, new_id, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from langchain_filestate._call import Ask
     from langchain_filestate._editor import Editor
     from langchain_filestate._running import Spot
 
 DEFAULT_AGENT = "main"
+
+
+class _Booked(Mapping[str, Any]):
+    """The records of calls outside any graph as they are when they are asked for: other threads make calls too."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __getitem__(self, agent: str) -> Any:
+        return self._caller.records[agent]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._caller.records)
+
+    def __len__(self) -> int:
+        return len(self._caller.records)
 
 
 class Caller:
@@ -54,8 +69,6 @@ class Caller:
 
     def book(self, agent: str, records: Mapping[str, dict[str, Any]]) -> None:
         """Keep records of calls outside any graph."""
-        if not records:
-            return
         with self._lock:
             self.records = merge_records(self.records, {agent: dict(records)})
 
@@ -109,7 +122,9 @@ class Caller:
                 "Let a ToolNode run it, or add FileStateMiddleware to create_agent."
             )
         self._asker(call_id, {}, None)  # nobody can be asked: raises if somebody would have to be
-        return Call(tool, self.agent_of(None), new_id(), Messages(None), self.records, call_id=call_id)
+        return Call(
+            tool, self.agent_of(None), new_id(), Messages(None), _Booked(self), call_id=call_id, book=self.book
+        )  # fmt: skip
 
     def _asker(self, call_id: str | None, config: Mapping[str, Any], info: Any) -> Ask | None:
         """Who is asked about a change; None if nobody is."""

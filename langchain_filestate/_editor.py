@@ -96,11 +96,15 @@ class Editor:
             return refusal(Refused(f"The system refused: {error.strerror or error}.", code="io_error"), path)
 
     def _pass_on(self, call: Call, outcome: Outcome, *, written: bool) -> Outcome:
-        """Leave the record for later calls of the message."""
-        if call.place is not None and outcome.record is not None and outcome.path is not None:
+        """Leave the record for later calls: of the message, or, outside any graph, for all."""
+        if outcome.record is None or outcome.path is None:
+            return outcome
+        if call.place is not None:
             # What only the answer tells is not before the model yet.
             written = written and not outcome.told
             self.siblings.note(call.place, call.agent, outcome.path, outcome.record, call.evidence, written=written)
+        if call.book is not None:
+            call.book(call.agent, {outcome.path: outcome.record.to_state()})
         return outcome
 
     def _same(self, given: str, location: Location) -> bool:

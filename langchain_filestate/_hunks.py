@@ -120,7 +120,7 @@ class StructuredPatch(BaseModel):
 
 def _quoted(name: str) -> str:
     """A label as git writes it, see "core.quotePath" in its manual: quoted only if it must be; other letters stay."""
-    if not re.search(r'["\\]', name) and name.isprintable():
+    if not re.search(r'["\\]|\s$', name) and name.isprintable():  # GNU patch drops blanks at the end of a bare name
         return name
     return '"' + "".join(map(_escaped, name)) + '"'
 

@@ -24,7 +24,7 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from langchain_filestate import _mismatch, _slips, _text, _twins
@@ -48,9 +48,9 @@ _SEED_LEAST = 4
 _SEED_PLACES = 8
 _SAID = 990
 _LINE = 120  # characters of one quoted line
-_LINES = 3
-_CLAUSES = 3
-_SURE = 12  # characters of new text that do not stand somewhere by chance
+_LINES = _CLAUSES = 3
+_BLANKS = "(?:[ \t\u00a0\u3000])*".encode()
+_SURE = 8  # characters of new text that do not stand somewhere by chance
 
 _LOWER = bytes.maketrans(bytes(range(65, 91)), bytes(range(97, 123)))
 _FOLDED = bytes(range(33)) + b"\"'`-\\\x7f"
@@ -281,9 +281,8 @@ def _nearest(file: _File, wanted: str, new: str) -> tuple[str, tuple[int, ...]] 
     differences = place.alignment.differences
     if not differences:  # beyond what was walked, or the text has CRLF where the file has both kinds
         if len(wanted) > _TEXT_LIMIT:
-            return f"Its first {_TEXT_LIMIT} characters are there, from line {first} on, but not what follows.", (
-                first,
-            )
+            said = f"Its first {_TEXT_LIMIT} characters are there, from line {first} on, but not what follows."
+            return said, (first,)
         return _slips.LINE_ENDINGS.format(line=first), (first,)
     where = f"line {first}" if first == last else f"lines {first}-{last}"
     others = sorted({other.first for other in found[1:4]} - {first})
@@ -297,7 +296,7 @@ def _places(file: _File, old: str) -> list[_Place]:
     form = _ASCII if 2 * len(_ASCII.keep.findall(old)) >= len(_OTHER.keep.findall(old)) else _OTHER
     olds = _mismatch.kept(old, form.keep)
     if len(olds) < 2:  # noqa: PLR2004  one character is everywhere
-        return []
+        return _alone(file, old, olds, form) if olds else []
     skeleton = _Skeleton(file.body, form)
     letters = [old[i].lower() if old[i].isascii() else old[i] for i in olds]
     widths = [0, *accumulate(len(letter.encode()) for letter in letters)]  # where each letter begins in the skeleton
@@ -318,6 +317,17 @@ def _places(file: _File, old: str) -> list[_Place]:
         if seed := _seed(skeleton, letters, widths, size):
             return [beside(*seed)]
     return []
+
+
+def _alone(file: _File, old: str, olds: Sequence[int], form: _Form) -> list[_Place]:
+    """The first lines that hold the one character of `old` and beside it only blanks, as a bracket mostly stands."""
+    line = rb"^%b(%b)%b\r?$" % (_BLANKS, re.escape(old[olds[0]].encode()), _BLANKS)
+    found = []
+    for match in islice(re.finditer(line, file.body, re.MULTILINE), _PLACES):
+        region, begin = file.region(match.start() - _MARGIN, match.end() + _MARGIN)
+        at = len(file.text(begin, match.start(1)))
+        found.append(_Place(region, _mismatch.align(old, olds, 0, region, at, keep=form.keep)))
+    return found
 
 
 def _seed(skeleton: _Skeleton, letters: Sequence[str], widths: Sequence[int], size: int) -> tuple[int, int] | None:

@@ -79,6 +79,8 @@ class Edit:
         touched = _patch.Touched(data, splices, fmt, before.marks)
         cells = cells_in(before.path, made)
         notes = [f"{len(splices)} replacements were made."] if len(splices) > 1 else []
+        if any("\r\n" in new for _, new, _ in self.edits) and _text.newline_style(data, fmt) == "lf":
+            notes.append("new_string brought CRLF line ends into a file that has LF.")
         if cells is not None:
             notes.append("The file is a notebook that can be read by cells now: read it again for them.")
         return Plan(

@@ -22,8 +22,8 @@ class Limits:
     """Bounds of one toolkit; every number is at least 1.
 
     Attributes:
-        max_lines: Lines that one read shows without `limit`.
-        max_chars: Characters of file text in one result.
+        max_lines: Lines that one read shows at most, whatever its `limit`.
+        max_chars: Characters that one read shows at most, line numbers included.
         max_line_chars: Characters shown of one line in a view of several lines.
         max_file_bytes: Largest file that is edited or overwritten; reading has no such bound.
         max_history_bytes: Largest before-image that the toolkit's own history keeps; one that is given has its own.

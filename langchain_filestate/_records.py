@@ -88,16 +88,14 @@ def load(value: object) -> Record | None:
     size, lines, seq = value.get("size"), value.get("lines"), value.get("seq")
     if not (isinstance(digest, str) and isinstance(seen, (list, tuple))):
         return None
-    if not (isinstance(size, int) and isinstance(lines, int) and isinstance(seq, int)):
-        return None
+    if not (type(size) is int and type(lines) is int and type(seq) is int and size >= 0 and lines >= 0):
+        return None  # a bool is an int too, and no number of anything
     views = []
     for view in seen:  # spelt out: a record holds many, and matching of patterns takes three times as long
         if not isinstance(view, (list, tuple)) or len(view) != _FIELDS:
             return None
         first, last, evidence = view
-        if not (isinstance(first, int) and isinstance(last, int) and isinstance(evidence, str)):
-            return None
-        if not 1 <= first <= last <= lines:
+        if not (type(first) is int and type(last) is int and isinstance(evidence, str) and 1 <= first <= last <= lines):
             return None
         views.append(View(first, last, evidence))
     name = value.get("origin")

@@ -36,6 +36,7 @@ _CJK = _JAPANESE | _KOREAN | _CHINESE
 _TYPOGRAPHIC = frozenset("‘’“”„–—…•«»°§©®·€£¡¿\u00a0")
 _LATIN_END = "\u0250"
 _WORD = re.compile(r"[^\W\d_]*[^\W\d_\x00-\x7f][^\W\d_]*")
+_TRIPLE = re.compile(r"([^\x00-\x7f])\1\1")
 _NOT_ASCII = re.compile("[^\x00-\x7f]")
 _NOT_ASCII_RUN = re.compile("[^\x00-\x7f]+")
 
@@ -112,7 +113,11 @@ def _common_chinese(char: str) -> bool:
 
 
 def _in_words(text: str) -> int:
-    """Count letters that stand in words of one script and plain case, and common typographic signs."""
+    """Count letters that stand in words of one script and plain case, and common typographic signs.
+
+    Not those of Latin words with one letter three times in a row, and no ÿ, which is a letter of a handful of names:
+    as a rule both are filler bytes.
+    """
     count = sum(text.count(sign) for sign in _TYPOGRAPHIC)
     for match in _WORD.finditer(text):
         word = match[0]
@@ -120,6 +125,8 @@ def _in_words(text: str) -> int:
         if not (word.islower() or word.isupper() or word.istitle()):
             continue
         latin = max(others) < _LATIN_END
+        if latin and _TRIPLE.search(word):
+            continue
         if 2 * len(others) <= max(len(word) + 1, 4) if latin else len(others) == len(word):
-            count += len(others)
+            count += len(others) - others.count("ÿ")
     return count

@@ -100,6 +100,8 @@ def window(
         return Window("", ("The file is empty.",), 0, 0, (), complete=True)
     if first > total:
         message = f"offset={offset} is past the end of the file, which has {total} line(s). Give a smaller offset."
+        if not total:
+            message = "The file is empty, so it has no such place. Read it without offset and column."
         raise Refused(message, code="out_of_range")
     last = min(total, first + min(max_lines, limit or max_lines) - 1)
     view = _View(read, profile, first, column, last, max_chars)

@@ -65,12 +65,11 @@ class FileTool(LeanTool):
         call = caller.call(self.name, call_id, runtime, spot)
         outcome = _operations.refusal(refused) if refused else caller.editor.run(call, self.operation(arguments))
         artifact = outcome.result.model_dump()
-        records = {outcome.path: outcome.record.to_state()} if outcome.path and outcome.record else {}
         if runtime is None:
-            caller.book(call.agent, records)
             if outcome.result.kind == "failure" and call_id is not None:
                 return self._message(outcome, artifact, call, {}), artifact
             return outcome.content, artifact
+        records = {outcome.path: outcome.record.to_state()} if outcome.path and outcome.record else {}
         update: dict[str, Any] = update_of(call.agent, records) if records else {}
         wrote = outcome.result.kind in {"edit", "write", "notebook"}
         given, column = spot.given if wrote else None, arguments.get("column", 1)

@@ -504,6 +504,11 @@ NEAR = [
     ("end of file", b"first line\nsecond line\n", "first line\nsecond line\nthird line\n", (1,), ["the file ends at line 3, column 1"]),
     ("ma_08 far anchors", b"BEGIN\n" + b"line\n" * 200 + b"END\nBEGIN\nxy\nEND", "BEGIN\nx\nEND", (203,), ["line 204 goes on at column 2"]),
     ("several places", b"\tfoo(x)\n\tbar\n\tfoo(x)\n", "    foo(x)", (1, 3), ["also similar: line 3"]),
+    ("bracket, tab", b"if x {\n\ta;\n\t}\nfoo\n\t}\n", "    }\n", (3, 5), ["indented with 1 tab in the file, with 4 spaces in old_string"]),
+    ("bracket, tabs", b"\t\t)\n", "        )", (1,), ["indented with 2 tabs"]),
+    ("character, nbsp before", "\u00a0x\n".encode(), " x", (1,), ["column 1", "U+00A0"]),
+    ("character, nbsp behind", "a\u00a0".encode(), "a ", (1,), ["column 2", "U+00A0"]),
+    ("character in a word", b"x = a + b\n", "\ta", (), ["Nothing in the file is similar"]),
     ("nothing", b"foo\n", "totally different thing", (), ["Nothing in the file is similar"]),
     ("one character", b"foo\n", "=", (), ["Nothing in the file is similar"]),
     ("blanks only", b"foo\n", "   ", (), ["Nothing in the file is similar"]),
@@ -533,6 +538,7 @@ def test_near_miss(data: bytes, old: str, lines: tuple[int, ...], says: list[str
         ("\u2018%s\u2019\n".encode(), "'%s'", "\u2018%s\u2019", (1,)),  # only a look-alike was changed
         (b"    indented()\n", "\tindented()", "    indented()", (1,)),
         (b"nothing else is here: 123456789\n", "qqqqq", "here: 123456789", (1,)),
+        (b"one\ngamma delta\n", "alpha beta", "gamma delta", (2,)),
     ],
 )
 def test_already_applied(data: bytes, old: str, new: str, lines: tuple[int, ...]) -> None:

@@ -282,6 +282,7 @@ NAMES = [
     "日本語.txt",
     "é b",
     "\x01\x7f\u200b",
+    "blank behind ",
 ]
 CONTENTS = [
     (b"a\nb\nc\nd\ne\nf\ng\n", b"a\nb\nc\nX\ne\nf\ng\n"),

@@ -46,6 +46,10 @@ def test_a_record_survives_its_plain_form() -> None:
         {**record().to_state(), "views": None},
         {**record().to_state(), "seq": "1"},
         {**record().to_state(), "lines": None},
+        {**record().to_state(), "lines": -1, "views": []},
+        {**record().to_state(), "size": -1},
+        {**record().to_state(), "seq": True},
+        {**record().to_state(), "views": [[True, 1, "e"]]},
     ],
 )
 def test_unknown_versions_and_broken_shapes_count_as_not_read(broken: Any) -> None:

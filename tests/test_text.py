@@ -557,6 +557,10 @@ BINARY = [
     (codecs.BOM_UTF32_LE + b"a\0\0\0b", ["UTF-32-LE", "ends inside a character"]),
     (codecs.BOM_UTF16_LE + b"\x00\xd8" * 8 + b"a\0" * 8, ["UTF-16-LE"]),
     (codecs.BOM_UTF8 + b"\xff" * 9, ["9 of its bytes"]),
+    (b"x" * 89 + b"\xff" * 11, ["11 of its bytes"]),
+    (b"abc\xff" * 25, ["25 of its bytes"]),
+    (b"line \xff\xfe text\n" * 20, ["40 of its bytes"]),
+    (b"word \xe9\xe9\xe9 text\n" * 20, ["60 of its bytes"]),
 ]
 
 
@@ -789,7 +793,7 @@ def test_past_the_end(options: dict[str, Any]) -> None:
 
 
 def test_past_the_end_of_an_empty_file() -> None:
-    with pytest.raises(Refused, match="0 line"):
+    with pytest.raises(Refused, match="file is empty"):
         one(b"", offset=2)
 
 

@@ -360,6 +360,15 @@ def test_line_endings_that_change_are_reported(session: Make, tmp_path: Path) ->
     assert path.read_bytes() == b"a\nb\nc\n"
 
 
+@pytest.mark.parametrize("before", [b"a\nb\n", b"a\r\nb\n", b"a"], ids=["lf", "mixed", "none"])
+def test_crlf_that_an_edit_brings_into_a_file_without_is_told(session: Make, tmp_path: Path, before: bytes) -> None:
+    path = tmp_path / "a.txt"
+    path.write_bytes(before)
+    _, message = session().say(read(path), edit(path, "a", "x\r\ny"))
+    assert path.read_bytes() == before.replace(b"a", b"x\r\ny")
+    assert ("CRLF" in message.content) is (before == b"a\nb\n")
+
+
 def test_changes_are_streamed(agent: Make, tmp_path: Path) -> None:
     s = agent()
     s.model.script[:] = [write("a.txt", "a\nb\n"), "done"]
@@ -434,3 +443,22 @@ def test_a_broken_notebook_is_mended_as_text(session: Make, tmp_path: Path) -> N
     assert "<<<<<<< ours" in shown.content
     assert changed.status == "success"
     assert path.read_text().startswith("{")
+
+
+def test_edits_of_many_threads_outside_any_graph_know_each_other(tmp_path: Path) -> None:
+    toolkit = FileToolkit(tmp_path)
+    tools = {tool.name: tool for tool in toolkit.get_tools()}
+    file = tmp_path / "a.txt"
+    file.write_text("".join(f"<{n}>\n" for n in range(40)))
+    tools["read_file"].invoke({"file_path": "a.txt"})
+
+    def edit(n: int) -> Any:
+        args = {"file_path": "a.txt", "old_string": f"<{n}>", "new_string": f"[{n}]"}
+        return tools["edit_file"].invoke({"name": "edit_file", "args": args, "id": f"c{n}", "type": "tool_call"})
+
+    with ThreadPoolExecutor(16) as pool:
+        messages = list(pool.map(edit, range(40)))
+    assert file.read_text() == "".join(f"[{n}]\n" for n in range(40))
+    assert {(m.status, m.artifact["stale_recovered"]) for m in messages} == {("success", False)}
+    ((record,),) = (records.values() for records in toolkit.records.values())
+    assert (record["views"][0][0], record["views"][-1][1]) == (1, 40)
