@@ -9,6 +9,7 @@ that also need an answer raise the same question again, so that it is the one th
 
 from __future__ import annotations
 
+import posixpath
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
@@ -171,6 +172,8 @@ class _Unreadable(Exception):  # noqa: N818  an answer inside this module
     """The answer of a client has another shape."""
 
 
+_plain = posixpath.normpath
+
 _TEXTS = frozenset({"old_string", "new_string", "replace_all", "edits", "content", "new_source"})
 """Arguments that a person may change while approving."""
 
@@ -207,12 +210,15 @@ def decision(answer: Any, planned: PlannedChange, given: Mapping[str, Any]) -> A
         case [{"type": "approve"}]:
             return Answer(approved=True)
         case [{"type": "edit", "edited_action": {"name": name, "args": dict(args)}}]:
+            path = args.get("file_path", planned.file_path)
+            if isinstance(path, str) and _plain(path) in {planned.file_path, _plain(given["file_path"])}:
+                args = {**args, "file_path": given["file_path"]}  # another spelling of it, such as the question's own
             fixed = (key for key, value in args.items() if key not in _TEXTS & given.keys() and value != given.get(key))
             other = next(fixed, None)
             if name != planned.tool or other is not None:
                 raise Refused(
                     f"The user's decision is about another {'tool' if name != planned.tool else other} than your call; "
-                    "the file was not changed.",
+                    "the file was not changed. Ask them what they meant.",
                     code="rejected",
                 )
             return Answer(approved=True, args={**given, **args})

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_filestate import _celldiff, _match, _notebook, _patch
 from langchain_filestate._patch import LineEdit
-from langchain_filestate._plan import Plan, line_count, refuse_placeholders
+from langchain_filestate._plan import Plan, line_count, no_arguments, refuse_placeholders
 from langchain_filestate._rules import plain
 from langchain_filestate.errors import Refused
 from langchain_filestate.results import NotebookResult
@@ -141,7 +141,7 @@ class NotebookEdit:
         """The operation with the text that a person put in."""
         source = args.get("new_source", "")
         if not isinstance(source, str):
-            raise Refused("The edited decision does not hold the arguments of this tool.", code="bad_arguments")
+            raise no_arguments()
         return self if self.edit_mode == "delete" else replace(self, new_source=source)
 
     def args(self) -> dict[str, Any]:

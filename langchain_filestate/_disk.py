@@ -41,6 +41,7 @@ __all__ = [
     "known_digest",
     "lock",
     "looks_same",
+    "mode_of",
     "remove",
     "scan",
     "size_of",
@@ -288,6 +289,18 @@ def known_digest(path: str) -> str | None:
         The digest; `""` if there is nothing at the path; None if the file must be read to know (`digest_of`).
     """
     return _memo.get(path)
+
+
+def mode_of(path: str) -> int | None:
+    """Permission bits of what is at a path, without opening it; None if nothing is.
+
+    Args:
+        path: Real and absolute.
+    """
+    try:
+        return stat.S_IMODE(os.lstat(path).st_mode)
+    except (OSError, ValueError):
+        return None
 
 
 # ---- one at a time per path ------------------------------------------------------------------------------------------

@@ -93,7 +93,8 @@ class Editor:
             return refusal(refused, path)
         except OSError as error:
             # What the modules below know by name they have refused by name; this is a disk or a mount that fails.
-            return refusal(Refused(f"The system refused: {error.strerror or error}.", code="io_error"), path)
+            text = f"The system refused: {error.strerror or error}. Try again; if it stays so, tell the user."
+            return refusal(Refused(text, code="io_error"), path)
 
     def _pass_on(self, call: Call, outcome: Outcome, *, written: bool) -> Outcome:
         """Leave the record for later calls: of the message, or, outside any graph, for all."""
@@ -111,7 +112,8 @@ class Editor:
         """True if another call's path means the same file."""
         if given == location.given:
             return True
-        if file_name(given) != location.parts[-1]:
+        name = location.parts[-1]
+        if file_name(given) != name and not self.workspace.disguised(given, name):
             return False
         try:
             return self.workspace.locate(given, write=False).path == location.path
@@ -245,6 +247,10 @@ class Editor:
                 self._pass_on(call, outcome, written=True)
         except _disk.Changed:
             return None
+        except Refused as refused:
+            if refused.code == "not_found" and before.data is not None:  # its directory is gone since
+                return None
+            raise
         if formatted is not None or not change.kept:
             # It cannot be planned once more to give the same answer, so the answer itself is kept.
             self.history.amend(replace(change, result={**change.result, **answer_of(call, outcome)}))
@@ -283,18 +289,20 @@ class Editor:
 
     def _after_write(self, call: Call, change: Change, plan: Plan, target: _disk.Target) -> Formatted:
         """Run the hook; what it changed is a second change."""
-        hook = self.policy.after_write
+        hook, most = self.policy.after_write, self.policy.limits.max_chars
         said = None
         try:
-            said = _outside.hook_said(hook(Path(change.path))) if hook is not None else None
+            said = _outside.hook_said(hook(Path(change.path)), most) if hook is not None else None
         except call.reraise:
             raise
         except Exception as error:  # noqa: BLE001  a developer's hook may raise anything; the write stands
-            said = _outside.hook_said(f"What runs after a write failed: {type(error).__name__}: {error}"[:1000])
+            failed = f"What runs after a write failed: {type(error).__name__}: {error}"
+            said = _outside.hook_said(failed, min(most, 1000))
+        lost = "The file is not there any more."
         try:
             now = _disk.snapshot(target)
-        except Refused as refused:  # a link, a directory, or what cannot be read any more: the write stands
-            return Formatted(None, "", said, refused.message)
+        except Refused as refused:  # a link, a directory, or what cannot be read any more
+            now, lost = None, refused.message
         if now is not None and now.digest == change.after:
             return Formatted(plan.after, now.digest, said)
         second = replace(
@@ -304,7 +312,7 @@ class Editor:
         )  # fmt: skip
         self.history.record(second, plan.after)
         if now is None:
-            return Formatted(None, "", said, "The file is not there any more.")
+            return Formatted(None, "", said, lost)
         self.history.remember(now.data, now.digest)
         return Formatted(now.data, now.digest, said)
 

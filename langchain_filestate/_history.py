@@ -25,8 +25,9 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from langchain_filestate._changes import Change, by_seq, change_id, next_seq, standing, trace
+from langchain_filestate._changes import Change, by_seq, change_id, next_seq, orphans, standing, trace
 from langchain_filestate._shelves import Images, MemoryShelf, Pruned
+from langchain_filestate.errors import WiringError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -51,8 +52,12 @@ def _process_shelf() -> MemoryShelf:
 
 
 def _store_shelf(store: BaseStore) -> Shelf:
-    from langchain_filestate._store_shelf import StoreShelf  # noqa: PLC0415  most processes have no store
+    from langgraph.store.base import BaseStore  # noqa: PLC0415  most processes have no store
 
+    from langchain_filestate._store_shelf import StoreShelf  # noqa: PLC0415  likewise
+
+    if not isinstance(store, BaseStore):
+        raise WiringError("FileHistory takes a LangGraph store, such as InMemoryStore() or SqliteStore(...), or None.")
     return StoreShelf(store)
 
 
@@ -304,6 +309,8 @@ class FileHistory:
         with self._lock:
             self._calls.clear()
             self._older.clear()
+        for change in orphans(gone, stay):
+            self.amend(change)
         images = self._shelf.sweep(by_seq(gone), loose, now - int(grace * 1e9), oldest)
         left = self._shelf.sizes()
         size = sum(sizes[digest][0] for digest in loose if digest not in left)

@@ -154,7 +154,8 @@ def _with_hook(
         return facts, views, ready.plan.units
     if now.data is None:
         told = f"After the write the project's own hook took the file away: {now.lost}"
-        return facts._replace(notes=(*facts.notes, told)), (), 0
+        gone = _patch.patch_bytes(ready.before.path, ready.before.data, None, at.policy.encodings)
+        return facts._replace(after="", patch=gone, lines=0, size=0, notes=(*facts.notes, told)), (), 0
     path, encodings, most = ready.before.path, at.policy.encodings, at.policy.limits.max_diff_lines
     lines, cells = _lines_of(now.data, encodings), cells_in(path, now.data)
     difference = cell_changes(path, ready.plan.after, now.data)

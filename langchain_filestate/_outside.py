@@ -248,10 +248,16 @@ def _span(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def hook_said(said: object) -> str | None:
-    """What the model is told of what a developer's hook returned, in characters that every checkpointer can keep."""
+def hook_said(said: object, most: int) -> str | None:
+    """What the model is told of what a developer's hook returned, in characters that every checkpointer can keep.
+
+    Args:
+        said: What it returned.
+        most: Characters of it at most.
+    """
     if said is None or isinstance(said, str):
-        return said and _text.show(said).replace("\0", "\\0")
+        more = f"\n... ({len(said) - most} more characters not shown)" if said and len(said) > most else ""
+        return said and _text.show(said[:most]).replace("\0", "\\0") + more
     return f"What runs after a write returned {type(said).__name__} instead of text or None; it is left out."
 
 

@@ -216,6 +216,15 @@ def refuse_placeholders(
     )
 
 
+def no_arguments() -> Refused:
+    """The refusal of a call that a person changed into one that is none."""
+    return Refused(
+        "The user changed your call into one that this tool cannot carry out; the file was not changed. "
+        "Ask them what they meant, or make the call again.",
+        code="bad_arguments",
+    )
+
+
 def _shortened(line: str) -> str:
     return _text.show(line if len(line) <= _QUOTED else f"{line[:_QUOTED]}...")
 

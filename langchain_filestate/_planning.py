@@ -10,8 +10,18 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from pydantic import TypeAdapter, ValidationError
+
 from langchain_filestate import _match, _patch, _text
-from langchain_filestate._plan import Plan, cells_in, created_text, line_count, lines_of, refuse_placeholders
+from langchain_filestate._plan import (
+    Plan,
+    cells_in,
+    created_text,
+    line_count,
+    lines_of,
+    no_arguments,
+    refuse_placeholders,
+)
 from langchain_filestate._rules import plain
 from langchain_filestate.errors import Refused
 from langchain_filestate.results import EditResult, WriteResult
@@ -24,6 +34,7 @@ if TYPE_CHECKING:
     from langchain_filestate._policy import Policy
 
 _BOM = "\ufeff"
+_BOOL = TypeAdapter(bool)
 _WHOLE = 1 << 20  # bytes up to which a copy costs nothing
 _PIECES = 64  # splices up to which the pieces are written one by one
 
@@ -112,13 +123,16 @@ class Edit:
         for edit in given if isinstance(given, list) else ():
             match edit:
                 case {"old_string": str(old), "new_string": str(new)}:
-                    edits.append((old, new, bool(edit.get("replace_all", False))))
+                    everywhere = _truth(edit.get("replace_all", False))
+                    if everywhere is None:
+                        break
+                    edits.append((old, new, everywhere))
                 case _:
                     break
         else:
             if edits:
                 return replace(self, edits=tuple(edits))
-        raise Refused("The edited decision does not hold the arguments of this tool.", code="bad_arguments")
+        raise no_arguments()
 
     def args(self) -> dict[str, Any]:
         """The arguments as the model gives them."""
@@ -188,7 +202,7 @@ class Write:
         """The operation with the text that a person put in."""
         content = args.get("content")
         if not isinstance(content, str):
-            raise Refused("The edited decision does not hold the arguments of this tool.", code="bad_arguments")
+            raise no_arguments()
         return replace(self, content=content)
 
     def args(self) -> dict[str, Any]:
@@ -223,6 +237,14 @@ class Write:
 
 
 Operation: TypeAlias = "Edit | Write | NotebookEdit"
+
+
+def _truth(value: object) -> bool | None:
+    """A truth value as the tools take it from a model, `"false"` among them; None for what is none."""
+    try:
+        return _BOOL.validate_python(value)
+    except ValidationError:
+        return None
 
 
 def _placeholders(data: bytes, after: bytes | _match.Spliced, fmt: _text.Format) -> frozenset[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from langchain_filestate._codec import DEFAULT_ENCODINGS
+from langchain_filestate._codec import DEFAULT_ENCODINGS, check_encodings
 from langchain_filestate.errors import WiringError
 
 if TYPE_CHECKING:
@@ -99,3 +100,19 @@ class Policy:
             raise WiringError('require_read must be "always", "overwrite" or "never".')
         if self.pdf not in {"text", "file"}:
             raise WiringError('pdf must be "text" or "file".')
+        if not isinstance(self.limits, Limits):
+            raise WiringError("limits takes Limits(...), with the bounds by name.")
+        hooks = {"before_write": self.before_write, "after_write": self.after_write}
+        if not isinstance(self.approve, bool):
+            _check_hook("approve", self.approve)
+        for name, hook in hooks.items():
+            if hook is not None:
+                _check_hook(name, hook)
+        check_encodings(self.encodings)
+
+
+def _check_hook(name: str, hook: object) -> None:
+    if not callable(hook):
+        raise WiringError(f"{name} takes a function, not {hook!r}.")
+    if iscoroutinefunction(hook) or iscoroutinefunction(type(hook).__call__):
+        raise WiringError(f"{name} takes a plain function: one that is async would never be awaited.")

@@ -189,9 +189,9 @@ def rewind(
 
 
 def _point(snapshot: StateSnapshot) -> _Point:
-    configurable = snapshot.config.get("configurable", {})
+    configurable = (getattr(snapshot, "config", None) or {}).get("configurable", {})
     thread_id = configurable.get("thread_id")
-    if snapshot.created_at is None or thread_id is None:
+    if thread_id is None or snapshot.created_at is None:
         raise WiringError(
             "This snapshot is not of a checkpoint, so there is no moment to go back to. Pass what graph.get_state or "
             "graph.get_state_history returned, of a graph that was compiled with a checkpointer, for a thread that "
@@ -222,10 +222,11 @@ def _action(before: str | None, now: str | None) -> Literal["restore", "delete",
     return "recreate" if now is None else "restore"
 
 
-def _blocked(first: Change, why: str) -> _Task:
-    """A path where not even the present is known."""
-    entry = RewindEntry(file_path=first.path, action=_action(first.before, ""), patch=None, conflict=why)
-    return _Task(entry, None, None, first.before, None, None)
+def _hopeless(first: Change, now: _disk.Snapshot | None, why: str, *, known: bool = True) -> _Task:
+    """A path that cannot be done, not even by insisting; `known` is False where not even the present is."""
+    action = _action(first.before, now.digest if now is not None else None if known else "")
+    entry = RewindEntry(file_path=first.path, action=action, patch=None, conflict=why)
+    return _Task(entry, None, now, first.before, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,27 +255,31 @@ class _Way:
         try:
             location = self.workspace.locate(path, write=True)
             if location.path != path:
-                return _blocked(first, f"It leads to {location.path} now: something on the way became a link.")
+                why = f"It leads to {location.path} now: something on the way became a link."
+                return _hopeless(first, None, why, known=False)
             now = self._read(location)
         except Refused as refusal:
-            return None if refusal.code in _CLOSED else _blocked(first, refusal.message)
+            return None if refusal.code in _CLOSED else _hopeless(first, None, refusal.message, known=False)
         digest = None if now is None else now.digest
+        if first.result.get("pruned", 0) > self.point.since:
+            why = "Older changes of it were pruned from the history, so it is not known what it was."
+            return _hopeless(first, now, why)
         stands = standing(changes, digest)
         if stands == [] or first.before == digest:
             return None
         if stands:
             first = stands[0]
         data = None if first.before is None else self.history.content(first.before)
-        action = _action(first.before, digest)
         if first.before is not None and (data is None or _disk.digest(data) != first.before):
-            why = "are no longer in the history" if first.kept else "were too large for the history, and not kept"
-            entry = RewindEntry(
-                file_path=path, action=action, patch=None, conflict=f"The bytes that it had then {why}."
+            why = (
+                "are no longer in the history"
+                if first.kept
+                else "were not kept (too large for the history, or not read)"
             )
-            return _Task(entry, None, now, first.before, None, None)
+            return _hopeless(first, now, f"The bytes that it had then {why}.")
         patch = _patch.patch_bytes(path, None if now is None else now.data, data, self.encodings)
         conflict = self._conflict(changes, stands, digest)
-        entry = RewindEntry(file_path=path, action=action, patch=patch, conflict=conflict)
+        entry = RewindEntry(file_path=path, action=_action(first.before, digest), patch=patch, conflict=conflict)
         return _Task(entry, location, now, first.before, data, first.mode)
 
     def _read(self, location: Location) -> _disk.Snapshot | None:

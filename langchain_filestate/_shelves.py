@@ -159,14 +159,22 @@ class MemoryShelf:
         if before is not None and change.before is not None:
             self._images.put(change.before, before)
         with self._lock:
-            key = change.seq, change.id
-            self._changes[key] = change
-            if change.id:
-                self._calls[change.id] = change
-            self._paths.setdefault(change.path, {})[key] = change
-            self._threads.setdefault(change.thread_id, {})[key] = change
+            self._keep(change)
             if len(self._changes) > self._bound:
-                self._forget(next(iter(self._changes.values())))
+                oldest = next(iter(self._changes.values()))
+                self._forget(oldest)
+                later = self._paths.get(oldest.path, {}).values()
+                after = next((each for each in later if each.thread_id == oldest.thread_id), None)
+                if after is not None:
+                    self._keep(after.after_pruned(oldest.seq))
+
+    def _keep(self, change: Change) -> None:
+        key = change.seq, change.id
+        self._changes[key] = change
+        if change.id:
+            self._calls[change.id] = change
+        self._paths.setdefault(change.path, {})[key] = change
+        self._threads.setdefault(change.thread_id, {})[key] = change
 
     def _forget(self, change: Change) -> None:
         key = change.seq, change.id

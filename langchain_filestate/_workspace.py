@@ -152,6 +152,15 @@ class Workspace:
             raise _bad(f"{brief(path)} is not a real absolute path.")
         return self._locate(path, path, write=write, exact=True)
 
+    def disguised(self, file_path: str, name: str) -> bool:
+        """Tell whether a path with another last name may still mean a file of this name: a link, or a look-alike."""
+        if alike(os.path.basename(file_path)) == alike(name):
+            return True
+        try:
+            return os.path.islink(self._spelled(file_path).rstrip(os.sep))
+        except Refused:
+            return False
+
     def writable(self, path: str) -> bool:
         """Tell whether a real absolute path is one that these tools may write: a regular file, or nothing yet."""
         try:

@@ -200,7 +200,7 @@ class FileStateMiddleware(FileToolsMiddleware):
             await run_in_executor(None, self._record, request, before)
         return await run_in_executor(None, self._shown, request, command, result)
 
-    def _record(self, request: ToolCallRequest, before: Mapping[str, str]) -> None:
+    def _record(self, request: ToolCallRequest, before: Mapping[str, watch.Held]) -> None:
         """Put into the history what changed while the command ran, also if it failed."""
         info = request.runtime.execution_info
         checkpoint = info.checkpoint_id if info is not None else None

@@ -5,7 +5,7 @@ Plain functions over a state and a toolkit, for hand-made graphs; `FileStateMidd
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from langchain_core.messages import AIMessage, HumanMessage
 
@@ -65,8 +65,6 @@ def changed_files(state: Any, toolkit: FileToolkit) -> dict[str, Any]:
             continue
         known = _records.known(_of_path(channel, path), agent, now.digest, context.alive)
         if known.record is not None and known.record.digest != now.digest:
-            if now.data is not None:
-                toolkit.history.remember(now.data, now.digest)
             said = told.get(path)
             items.append(Item(now, known, said if said is not None and said.digest == now.digest else None))
     if not items:
@@ -135,6 +133,8 @@ def _now(path: str, toolkit: FileToolkit, last: object = None) -> Now | None:
             snapshot = _disk.snapshot(target, likely=likely)
             if snapshot is None:
                 return Now(path, "", 0, None, "gone")
+            # What was read is at hand when the file has changed by the next look, also after a restart.
+            toolkit.history.remember(snapshot.data, snapshot.digest)
             return Now(path, snapshot.digest, size, snapshot.data, mode=snapshot.mode)
     except Refused as refused:
         if refused.code in _PASSING or refused.code in _CLOSED:
@@ -229,8 +229,15 @@ def seen(path: str, evidence: str, toolkit: FileToolkit, *, agent: str | None = 
     return update_of(name, records)
 
 
-def known_before(state: Any, toolkit: FileToolkit) -> dict[str, str]:
-    """The digests of the agent's files that are what they were when it saw them: to be taken before a command runs."""
+class Held(NamedTuple):
+    """A file before a command runs: its digest, and its permission bits."""
+
+    digest: str
+    mode: int | None
+
+
+def known_before(state: Any, toolkit: FileToolkit) -> dict[str, Held]:
+    """The agent's files that are what they were when it saw them, by path: to be taken before a command runs."""
     channel = channel_of(state) or {}
     known = {}
     for path, record in channel.get(toolkit.running_agent(), {}).items():
@@ -242,12 +249,12 @@ def known_before(state: Any, toolkit: FileToolkit) -> dict[str, str]:
             now = _now(path, toolkit)
             found = now.digest if now else None
         if found == digest:
-            known[path] = digest
+            known[path] = Held(digest, _disk.mode_of(path))
     return known
 
 
 def record_changes(
-    before: Mapping[str, str],
+    before: Mapping[str, Held],
     toolkit: FileToolkit,
     *,
     checkpoint_id: str | None = None,
@@ -265,7 +272,7 @@ def record_changes(
         The paths.
     """
     changed = []
-    for path, digest in before.items():
+    for path, (digest, mode) in before.items():
         if _disk.known_digest(path) == digest:
             continue
         now = _now(path, toolkit)
@@ -278,7 +285,7 @@ def record_changes(
             path=path,
             before=digest,
             after=now.digest or None,
-            mode=now.mode,
+            mode=mode,
             seq=next_seq(),
             agent=None,
             tool="shell",

@@ -143,6 +143,9 @@ def test_a_person_may_change_the_texts(
         edited("edit_file", file_path="a.txt", old_string="one", new_string=5),
         edited("edit_file", old_string="nowhere", new_string="x"),
         edited("edit_file", old_string="", new_string="x"),
+        edited("edit_file", file_path=["a.txt"], old_string="one", new_string="1"),
+        edited("edit_file", old_string="o", new_string="0", replace_all="false"),
+        edited("edit_file", old_string="o", new_string="0", replace_all="perhaps"),
     ],
 )
 def test_an_edited_decision_that_is_none_changes_nothing(session: Make, tmp_path: Path, decision: Any) -> None:
@@ -153,6 +156,19 @@ def test_an_edited_decision_that_is_none_changes_nothing(session: Make, tmp_path
     assert m.status == "error"
     assert (tmp_path / "a.txt").read_text() == "one\ntwo\n"
     assert (tmp_path / "b.txt").read_text() == "one\n"
+
+
+@pytest.mark.parametrize("spelled", ["{}/a.txt", "./a.txt", "x/../a.txt"])
+def test_an_edited_decision_may_spell_the_file_as_the_question_does(
+    session: Make, tmp_path: Path, spelled: str
+) -> None:
+    s = prepared(session, tmp_path)
+    ask(s, edit("a.txt", "one", "1"))
+    path = spelled.format(tmp_path)
+    (m,) = answer(s, edited("edit_file", file_path=path, old_string="o", new_string="0", replace_all="true"))
+    assert m.status == "success", m.content
+    assert m.artifact["replacements"] == 2
+    assert (tmp_path / "a.txt").read_text() == "0ne\ntw0\n"
 
 
 def test_another_cell_is_another_call(agent: Make, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import tempfile
 import threading
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -379,6 +380,42 @@ def test_not_kept(desk: Desk) -> None:
     assert entry.patch is None
     assert "too large for the history" in str(entry.conflict)
     assert desk.files() == {"a": b"1", "b": b"short"}
+
+
+@everywhere
+@pytest.mark.parametrize("name", ["a", "new"])
+def test_what_was_before_pruned_changes_is_not_known(desk: Desk, name: str) -> None:
+    (desk.root / "a").write_bytes(b"v0")
+    there = checkpoint()
+    desk.write(name, b"v1")
+    desk.write(name, b"between", thread="other")
+    later = checkpoint()
+    cut = time.monotonic()
+    time.sleep(0.1)
+    desk.write(name, b"v2")
+    desk.write(name, b"v3")
+    desk.history.prune(older_than=timedelta(seconds=time.monotonic() - cut - 0.05))
+    assert len(desk.history.changes("t")) == 2
+    assert "were pruned" in desk.refused(there, force=True)
+    assert desk.files()[name] == b"v3"
+    assert desk.done(later) == [name]
+    assert desk.files()[name] == b"between"
+
+
+def test_what_the_memory_let_go_is_not_known(desk: Desk) -> None:
+    desk.history._shelf = MemoryShelf(changes=3)
+    there = checkpoint()
+    for number in range(4):
+        desk.write("a", b"%d" % number)
+        desk.write("a", b"%d of another" % number, thread="other")
+    assert "were pruned" in desk.refused(there, force=True)
+    assert desk.files() == {"a": b"3 of another"}
+
+
+@pytest.mark.parametrize("wrong", [None, {}, {"configurable": {"thread_id": "t"}}])
+def test_what_is_no_snapshot_is_a_wiring_mistake(desk: Desk, wrong: Any) -> None:
+    with pytest.raises(WiringError, match="get_state"):
+        plan_rewind(desk.history, desk.workspace, wrong)
 
 
 def test_no_longer_kept(desk: Desk) -> None:

@@ -18,9 +18,10 @@ from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
+from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 
-from langchain_filestate import FileStateMiddleware, FileToolkit
+from langchain_filestate import FileHistory, FileStateMiddleware, FileToolkit
 from langchain_filestate.watch import shell_reads
 from tests.scripted import Scripted, Session, State, agent_session, call, code, edit, read, tool_messages, write
 
@@ -34,13 +35,13 @@ def runs(command: str, cwd: Path) -> str:
     return subprocess.run(["/bin/sh", "-c", command], capture_output=True, text=True, cwd=cwd, check=False).stdout
 
 
-def own(root: Path, cwd: Path | None = None) -> Session:
+def own(root: Path, cwd: Path | None = None, **options: Any) -> Session:
     @tool
     def sh(script: str) -> str:
         """Run a command."""
         return runs(script, cwd or root)
 
-    return agent_session(root, tools=[sh], shell_tools={"sh": "script"})
+    return agent_session(root, tools=[sh], shell_tools={"sh": "script"}, **options)
 
 
 def langchains(root: Path, cwd: Path | None = None) -> Session:
@@ -148,6 +149,33 @@ def test_what_a_command_deleted_comes_back(tmp_path: Path, kind: str) -> None:
     assert session.toolkit.rewind(there).conflicts
     assert not path.exists()
     session.toolkit.rewind(there, force=True)
+    assert path.read_text() == "one\n"
+
+
+@pytest.mark.parametrize("command", ["rm a.txt", "sed -i s/one/two/ a.txt; chmod 666 a.txt"])
+def test_force_gives_back_the_mode_that_was_there_before_the_command(tmp_path: Path, command: str) -> None:
+    session = own(tmp_path)
+    path = tmp_path / "a.txt"
+    path.write_text("one\n")
+    path.chmod(0o600)
+    session.say(read("a.txt"))
+    there = session.graph.get_state(session.config)
+    session.say(call("sh", script=command))
+    session.toolkit.rewind(there, force=True)
+    assert (path.read_text(), path.stat().st_mode & 0o7777) == ("one\n", 0o600)
+
+
+def test_force_gives_back_what_a_process_saw_only_before_the_command(tmp_path: Path) -> None:
+    saver, store = InMemorySaver(), InMemoryStore()
+    session = own(tmp_path, checkpointer=saver, history=FileHistory(store))
+    path = tmp_path / "a.txt"
+    path.write_text("one\n")
+    session.say(read("a.txt"))
+    there = session.graph.get_state(session.config)
+    session = own(tmp_path, checkpointer=saver, history=FileHistory(store))  # as after a restart
+    session.say(call("sh", script="sed -i s/one/two/ a.txt"))
+    assert path.read_text() == "two\n"
+    assert not session.toolkit.rewind(there, force=True).conflicts
     assert path.read_text() == "one\n"
 
 

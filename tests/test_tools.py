@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import os
+import shutil
 import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -18,12 +19,16 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.prebuilt import ToolNode
+from langgraph.store.memory import InMemoryStore
 from pydantic import BaseModel
 
 from langchain_filestate import (
+    EditResult,
+    FileHistory,
     FileStateMiddleware,
     FileToolkit,
     Limits,
+    PlannedChange,
     Refused,
     WiringError,
     merge_records,
@@ -320,10 +325,106 @@ def test_a_hook_that_fails_leaves_the_write(session: Make, tmp_path: Path) -> No
     assert (tmp_path / "a.txt").read_text() == "a\n"
 
 
-@pytest.mark.parametrize("options", [{"require_read": "sometimes"}, {"history": {}}, {"limits": 3}, {"deny": ["!x"]}])
+@pytest.mark.parametrize("left", ["nothing", "link", "directory"])
+def test_a_hook_that_takes_the_file_away_is_part_of_what_comes_back(session: Make, tmp_path: Path, left: str) -> None:
+    path = tmp_path / "a.txt"
+
+    def away(_: Path) -> None:
+        path.unlink()
+        if left == "link":
+            path.symlink_to("nowhere")
+        elif left == "directory":
+            path.mkdir()
+
+    path.write_text("old\n")
+    s = session(after_write=away, history=FileHistory(InMemoryStore()))
+    message = s.say(read("a.txt"), edit("a.txt", "old", "new"))[1]
+    assert message.status == "success"
+    assert "took the file away" in message.content
+    result = parse_result(message)
+    assert isinstance(result, EditResult)
+    assert (result.after, result.patch.target, result.patch.hunks[0].lines) == ("", "/dev/null", ["-old"])
+    first, second = s.toolkit.history.changes(path=str(path))
+    assert (second.before, second.after) == (first.after, None)
+    ((record,),) = (records.values() for records in s.state()["file_state"].values())
+    assert (record["digest"], record["lines"], record["views"]) == ("", 0, [])
+
+
+def test_what_a_hook_says_is_bounded(session: Make, tmp_path: Path) -> None:
+    message = session(after_write=lambda _: "warning " * 1000, limits=Limits(max_chars=100)).one(write("a.txt", "a\n"))
+    assert (tmp_path / "a.txt").read_text() == "a\n"
+    assert str(message.content).endswith("warning warn\n... (7900 more characters not shown)")
+
+
+async def _async_hook(_: object) -> None:
+    raise Refused("never")
+
+
+class _AsyncHook:
+    async def __call__(self, _: object) -> None:
+        raise Refused("never")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"require_read": "sometimes"},
+        {"pdf": "pictures"},
+        {"history": {}},
+        {"limits": 3},
+        {"limits": {"max_lines": 3}},
+        {"deny": ["!x"]},
+        {"encodings": ["nope"]},
+        {"encodings": "cp1252"},
+        {"before_write": "x"},
+        {"before_write": _async_hook},
+        {"after_write": _AsyncHook()},
+        {"approve": _async_hook},
+        {"approve": "yes"},
+        {"approve": None},
+    ],
+    ids=str,
+)
 def test_wiring_mistakes_raise_at_once(tmp_path: Path, options: dict[str, Any]) -> None:
-    with pytest.raises((WiringError, AttributeError)):
+    with pytest.raises(WiringError):
         FileToolkit(tmp_path, **options)
+
+
+def test_a_history_of_something_else_than_a_store_is_a_wiring_mistake() -> None:
+    with pytest.raises(WiringError, match="store"):
+        FileHistory(5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["link.txt", "a\u202ftxt"], ids=["link", "look-alike"])
+def test_calls_that_spell_one_file_otherwise_keep_their_order(session: Make, tmp_path: Path, name: str) -> None:
+    path = tmp_path / ("a txt" if "\u202f" in name else "a.txt")
+    if name == "link.txt":
+        (tmp_path / name).symlink_to(path.name)
+    for number in range(5):
+        path.write_text("old\n" * 2000)
+        s = session(thread=str(number))
+        seen, changed = s.say([read(name, limit=1), multi_edit(path)])
+        assert changed.status == "success", changed.content
+        assert str(seen.content).startswith("     1\told")
+
+
+def multi_edit(path: Path) -> dict[str, Any]:
+    return edit(path.name, "old", "new", replace_all=True)
+
+
+def test_a_directory_that_vanishes_between_plan_and_commit_is_made_again(session: Make, tmp_path: Path) -> None:
+    path = tmp_path / "d" / "a.txt"
+    path.parent.mkdir()
+    path.write_text("old\n")
+
+    def gone(planned: PlannedChange) -> None:
+        if planned.before is not None:
+            shutil.rmtree(path.parent)
+
+    s = session(before_write=gone)
+    _, message = s.say(read(path), write(path, "new\n"))
+    assert message.status == "success", message.content
+    assert path.read_text() == "new\n"
 
 
 # ---- what a program and a model are given ---------------------------------------------------------------------------
