@@ -225,6 +225,8 @@ def move(views: Sequence[View], edits: Sequence[LineEdit], evidence: str) -> tup
     moved: list[View] = []
     shift, done = 0, 1  # lines before `done` are dealt with
     for edit in edits:
+        if edit.rough and edit.head_partial:
+            continue  # each line holds text of the one with its number, and so stays on its evidence
         moved += _clip(views, done, edit.first - 1, shift)
         top, end = edit.first + shift, edit.first + shift + edit.new_count
         held: dict[int, frozenset[str]] = {}
@@ -236,7 +238,7 @@ def move(views: Sequence[View], edits: Sequence[LineEdit], evidence: str) -> tup
                 moved.append(View(top, after - 1, evidence))
             moved += [View(after, after, name) for name in held[after]]
             top = after + 1
-        if top < end:
+        if top < end and not edit.rough:
             moved.append(View(top, end - 1, evidence))
         done = edit.first + edit.old_count
         shift += edit.new_count - edit.old_count

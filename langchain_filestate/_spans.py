@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from langchain_filestate._diff import gaps
-from langchain_filestate._match import Splice
+from langchain_filestate._match import Splice, Spliced
 from langchain_filestate._text import BLOCK, count_newlines, last_newline, next_newline, split_lines
 
 if TYPE_CHECKING:
@@ -30,6 +30,8 @@ CONTEXT = 3
 CONTEXT_BYTES = 16_384
 """Bytes of them in one hunk above which one line on each side must do (`git apply` asks for that one)."""
 CHUNK = 1 << 16
+MANY = 10_000
+"""Splices above which they are not followed one by one: each takes some 20 microseconds, and a patch has an end."""
 
 
 class LineEdit(NamedTuple):
@@ -51,6 +53,10 @@ class LineEdit(NamedTuple):
     kept: tuple[tuple[int, int], ...]
     """Each new line that holds text of an old one, with the old line's number: `(after, before)`. Between several
     splices there may be such lines in the middle too, and a line joined from two has two entries."""
+    rough: bool = False
+    """True if there were too many splices to follow each: all lines from the first to the last one stand here, and
+    `kept` is empty. With as many lines before as after, each holds text of the one with its number; else nothing is
+    known of any."""
 
 
 class Group(NamedTuple):
@@ -131,7 +137,8 @@ class Touched:
     def __init__(self, before: bytes, splices: Iterable[Splice], fmt: Format, marks: Sequence[int] = ()) -> None:
         self.before, self.fmt = before, fmt
         self._ends = LineEnds(before, fmt, marks)
-        self.groups = _grouped(self._ends, sorted(splices, key=attrgetter("start", "end")))
+        ordered = sorted(splices, key=attrgetter("start", "end"))
+        self.groups = [_roughly(self._ends, ordered)] if len(ordered) > MANY else _grouped(self._ends, ordered)
         """The splices widened to whole lines, those that touch the same line together, in order."""
 
     def edits(self) -> tuple[LineEdit, ...]:
@@ -166,6 +173,21 @@ def _grouped(ends: LineEnds, splices: Iterable[Splice]) -> list[Group]:
     if growing is not None:
         groups.append(growing.done())
     return groups
+
+
+def _roughly(ends: LineEnds, splices: Sequence[Splice]) -> Group:
+    """One group from the line of the first splice to that of the last one."""
+    data, fmt = ends.data, ends.fmt
+    start, end = last_newline(data, fmt, splices[0].start), next_newline(data, fmt, splices[-1].end)
+    new = bytes(Spliced(data[:end], splices))[start:]
+    first, below = ends.before(start), ends.before(end)
+    gone, come = below - first, count_newlines(new, fmt)
+    old_count = gone + (end > start and not data.endswith(fmt.newline, start, end))
+    new_count = come + bool(new and not new.endswith(fmt.newline))
+    # Where no new text has a line end and there are as many as before, no old text had one either.
+    same = old_count == new_count and not any(fmt.newline in text for text in {splice.new for splice in splices})
+    edit = LineEdit(first + 1, old_count, new_count, same, same, (), rough=True)
+    return Group(edit, start, end, new, come - gone)
 
 
 class _Growing:

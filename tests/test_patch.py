@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from unidiff.patch import PatchSet
@@ -18,8 +18,18 @@ from unidiff.patch import PatchSet
 from langchain_filestate import _diff, _patch, _spans
 from langchain_filestate._diff import Budget, Gap, gaps
 from langchain_filestate._match import Splice
-from langchain_filestate._patch import LineEdit, PatchHunk, StructuredPatch, line_edits, patch_bytes, patch_splices
-from langchain_filestate._text import UTF8, Format
+from langchain_filestate._patch import (
+    LineEdit,
+    PatchHunk,
+    StructuredPatch,
+    Touched,
+    line_edits,
+    patch_bytes,
+    patch_splices,
+    patch_touched,
+)
+from langchain_filestate._records import View, move
+from langchain_filestate._text import UTF8, Format, split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -339,6 +349,36 @@ def test_names_stay_whole() -> None:
         assert (file.added, file.removed) == (1, 1)
     assert str(patch_bytes("bad\udcff", b"a\n", b"b\n")).startswith('--- "a/bad\\377"\n+++ "b/bad\\377"\n')
     assert str(patch_bytes("a b", b"", b"x\n")).startswith("--- a/a b\t\n+++ b/a b\t\n")
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(st.text("ab\n", min_size=1, max_size=6), min_size=1, max_size=20).map("".join),
+    st.sampled_from(["b", "x", "xy", "", "\n", "x\ny"]),
+    st.sampled_from(["utf-8", "utf-16-le"]),
+)
+def test_very_many_splices_have_a_right_patch_and_no_more_credit(text: str, new: str, encoding: str) -> None:
+    fmt = Format(encoding, b"", lossless=True)
+    before, width = text.encode(encoding), len("a".encode(encoding))
+    places = [at * width for at, char in enumerate(text) if char == "a"]
+    assume(places)
+    splices = [Splice(at, at + width, new.encode(encoding)) for at in places]
+    exact = Touched(before, splices, fmt)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_spans, "MANY", 0)
+        rough = Touched(before, splices, fmt)
+    assert rough.newlines() == exact.newlines()
+    assert applied(patch_touched("n", rough), before, encoding) == text.replace("a", new).encode(encoding)
+    (edit,), lines = rough.edits(), len(split_lines(before, fmt))
+    assert edit.rough
+    moved = [sum(e.new_count - e.old_count for e in edits) for edits in (rough.edits(), exact.edits())]
+    assert moved[0] == moved[1]
+    views = [View(first, min(first + 1, lines), f"e{first}") for first in range(1, lines + 1, 2)]
+    credit = {(line, v.evidence) for v in move(views, rough.edits(), "new") for line in range(v.first, v.last + 1)}
+    right = {(line, v.evidence) for v in move(views, exact.edits(), "new") for line in range(v.first, v.last + 1)}
+    assert {line for line, _ in credit} <= {line for line, _ in right}
+    assert edit.head_partial is ("\n" not in new and edit.old_count == edit.new_count)
+    assert not edit.head_partial or credit >= {(line, name) for line, name in right if name != "new"}
 
 
 # ---- encodings ----------------------------------------------------------------------------------------------------
