@@ -118,8 +118,10 @@ def snapshot(
             found = Sum(data) if seen.size > STEP else None  # its states are worth more than what comparing spares
             if found is not None:
                 sha = found.digest
+            elif likely is not None and data == likely[0]:
+                data, sha = likely  # which others hold already: once in memory is enough
             else:
-                sha = likely[1] if likely is not None and data == likely[0] else digest(data)
+                sha = digest(data)
             taken = Snapshot(data, sha, stat.S_IMODE(status.st_mode), seen, found)
             _memo.note(target.path, seen, sha, began)
             return taken

@@ -24,6 +24,7 @@ from langgraph.prebuilt import ToolNode
 from pydantic import model_serializer
 
 from langchain_filestate import (
+    FileHistory,
     FileToolkit,
     _detect,
     _disk,
@@ -136,6 +137,19 @@ def test_an_edit_reads_the_file_twice_and_writes_it_once(quick_path: Path, count
     assert counts["open"] <= 6  # twice the directory and the file, the directory to sync, the new file
     assert counts["stat"] + counts["lstat"] + counts["fstat"] <= 16
     assert counts["listdir"] + counts["scandir"] == 0
+
+
+def test_the_bytes_of_a_file_are_in_memory_once(quick_path: Path) -> None:
+    (quick_path / "a.py").write_text(f"{BIG}# {quick_path}\n")  # the images of all histories are in one place
+    toolkit = FileToolkit(quick_path, history=FileHistory())
+    tools = {tool.name: tool for tool in toolkit.get_tools()}
+    call_of(tools, "read_file", file_path="a.py")
+    for n in range(3):
+        call_of(tools, "edit_file", file_path="a.py", old_string=f"x = {n}\n", new_string=f"x = {n + 1}\n")
+    kept = [str(change.before) for change in toolkit.history.changes(path=str(quick_path / "a.py"))]
+    assert len(kept) == 3
+    for digest in kept:  # for rewinds, and for what changed since a read
+        assert toolkit.history._shelf.image(digest) is toolkit.history._read.get(digest)
 
 
 def test_a_read_opens_and_reads_the_file_once(quick_path: Path, counts: Counter[str]) -> None:
