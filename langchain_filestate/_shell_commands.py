@@ -5,8 +5,8 @@ So this module knows a handful of programs with the options that keep it so (the
 else it says nothing. What it says is not believed: `_shell` compares it with the output.
 
 Rules: words and quotes as in POSIX shells (The Open Group Base Specifications, Shell Command Language, 2.2), options as
-GNU programs take them. Limits: what stands unquoted and would be expanded, redirected or run elsewhere makes the whole
-command unclear; so does an option that is not listed.
+GNU programs take them. Limits: what stands unquoted and would be expanded, redirected (but for standard error) or run
+elsewhere makes the whole command unclear; so does an option that is not listed.
 """
 
 from __future__ import annotations
@@ -53,6 +53,8 @@ Piece = Shown | str  # something of a file, or a line that is known from the com
 # From the text to commands.
 
 _OPERATORS = frozenset("|&<>()$`*?[{}")  # unquoted, each makes the output something that is not worked out here
+# Where standard error goes, and what only hides a failure, changes nothing of what a file shows.
+_HARMLESS = re.compile(r"(?:2> ?(?:&1|/dev/null)|\|\| *(?:true|:))(?=[ \t\n;]|&&|$)")
 _ESCAPED_IN_QUOTES = frozenset('$`"\\\n')
 
 
@@ -66,6 +68,9 @@ def _commands(text: str) -> Iterator[list[str]]:
     word: str | None = None
     at = 0
     while at < len(text):
+        if word is None and (harmless := _HARMLESS.match(text, at)):
+            at = harmless.end()
+            continue
         char = text[at]
         at += 1
         if char in ";\n" or text.startswith("&&", at - 1):

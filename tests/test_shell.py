@@ -80,7 +80,7 @@ def test_commands_that_show_files(command: str, expected: list[tuple[str, str, t
 
 
 UNCLEAR = [
-    "", ";", "cat", "cat -", "cat ''", "cat a -", "cat a | wc -l", "cat a > b", "cat < a", "cat a 2>/dev/null", "cat a 2>&1",
+    "", ";", "cat", "cat -", "cat ''", "cat a -", "cat a | wc -l", "cat a > b", "cat < a", "cat a 2>err", "cat a2>&1", "cat a 2>&1 | wc",
     "cat *.py", "cat a?", "cat [ab]", "cat {a,b}", "cat $F", 'cat "$F"', "cat `ls`", 'cat "`ls`"', "cat $(ls)", "(cat a)",
     "{ cat a; }", "cat a &", "cat a || cat b", "cat <<E\nx\nE", "cat ~/a", "F=a cat a", "cat 'a", 'cat "a', "cat a\\",
     "cat -A a", "cat -E a", "cat -s a", "cat a; ls", "if true; then cat a; fi", "for f in a; do cat a; done", "sudo cat a",
@@ -106,6 +106,9 @@ def test_commands_whose_output_is_not_worked_out(command: str) -> None:
 RUNS: list[tuple[str, dict[str, tuple[tuple[int, int], ...]]]] = [
     ("cat a", {"a": ((1, 10),)}),
     ("cat a b", {"a": ((1, 10),), "b": ((1, 3),)}),
+    ("cat a 2>&1", {"a": ((1, 10),)}),
+    ("cat a 2> /dev/null || true", {"a": ((1, 10),)}),
+    ("2>&1 cat a ||:; cat b 2>/dev/null&& echo end", {"a": ((1, 10),), "b": ((1, 3),)}),
     ("cat -n a b", {"a": ((1, 10),), "b": ((1, 3),)}),
     ("cat -b a b", {"a": ((1, 10),), "b": ((1, 3),)}),
     ("nl a", {"a": ((1, 10),)}),
