@@ -99,7 +99,9 @@ def test_rs_03_a_resumed_session_has_not_forgotten(tmp_path: Path) -> None:
         for kind, make in KINDS.items():
             (tmp_path / kind).mkdir()
             for name in ("same", "other"):
-                (tmp_path / kind / name).write_text("one\nrest\n")
+                (tmp_path / kind / name).write_text(
+                    f"one\nrest of {name}\n"
+                )  # the bytes of one tell nothing of the other
             make(tmp_path / kind, checkpointer=saver, thread=kind).say([read("same"), read("other")])
             (tmp_path / kind / "other").write_text("one\nREST\n")
     env = {**os.environ, "LANGGRAPH_STRICT_MSGPACK": "true", "PYTHONPATH": str(Path.cwd())}
