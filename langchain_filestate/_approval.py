@@ -21,6 +21,7 @@ from pydantic import ValidationError
 
 from langchain_filestate import _outside
 from langchain_filestate._call import Answer
+from langchain_filestate._policy import answered_at_once
 from langchain_filestate._reading import Read
 from langchain_filestate._running import wrong
 from langchain_filestate.errors import Refused, WiringError
@@ -126,8 +127,11 @@ class Asker:
 
     def __call__(self, planned: PlannedChange, before: str | None, after: str, args: Mapping[str, Any]) -> Answer:
         """The answer of a person to this very change; raises the interrupt if there is none yet."""
-        if callable(self._approve) and not self._approve(planned):
-            return Answer(approved=True)
+        if callable(self._approve):
+            needed = self._approve(planned)
+            answered_at_once("approve", needed)
+            if not needed:
+                return Answer(approved=True)
         mine = {"call": planned.tool_call_id, "path": planned.file_path, "before": before, "after": after}
         run, wrong = self._run, ""
         with run.lock:

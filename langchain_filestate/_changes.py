@@ -26,7 +26,7 @@ import json
 import threading
 import time
 import uuid
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -52,8 +52,7 @@ class Change:
         tool_call_id: Id of the tool call, if there is one.
         result: What is needed to give the same answer again. Plain JSON; not to be changed afterwards. `"message_id"`
             is the assistant message with the call; `"made"` lists the directories that the change made for the file,
-            outermost first, real absolute paths; `"rewind"` is the id of the rewind that it is part of; `"pruned"` is
-            the `seq` of the newest change of its thread and path before it, where that is no longer kept.
+            outermost first, real absolute paths; `"rewind"` is the id of the rewind that it is part of.
         kept: Whether the bytes before are in the history. False if they were larger than its limit, or not known.
     """
 
@@ -70,10 +69,6 @@ class Change:
     tool_call_id: str | None
     result: dict[str, Any] = field(default_factory=dict)
     kept: bool = True
-
-    def after_pruned(self, seq: int) -> Change:
-        """The same change, which knows of one before it that is no longer kept."""
-        return replace(self, result={**self.result, "pruned": seq})
 
     def is_mate(self, other: Change) -> bool:
         """True if another change was made by a call of the same assistant message."""
@@ -100,16 +95,14 @@ class Change:
 _FIELDS = tuple(Change.__slots__)
 
 
-def orphans(gone: Iterable[Change], stay: Iterable[Change]) -> list[Change]:
-    """Of changes that stay the first of each thread and path of which older ones go, as they are to be kept then."""
-    newest = {(change.thread_id, change.path): change.seq for change in by_seq(gone)}
-    first: list[Change] = []
-    for change in by_seq(stay):
-        seq = newest.get((change.thread_id, change.path))
-        if seq is not None and change.seq > seq:
-            first.append(change.after_pruned(seq))
-            del newest[change.thread_id, change.path]
-    return first
+def newest_of(changes: Iterable[Change]) -> dict[tuple[str, str], int]:
+    """The highest `seq` of each thread and path; changes without a thread are left out."""
+    newest: dict[tuple[str, str], int] = {}
+    for change in changes:
+        if change.thread_id is not None:
+            key = change.thread_id, change.path
+            newest[key] = max(change.seq, newest.get(key, 0))
+    return newest
 
 
 class Mark(Protocol):

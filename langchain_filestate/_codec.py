@@ -111,7 +111,7 @@ def check_encodings(encodings: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _extends_ascii(name: str) -> bool:
-    plain = bytes(range(128)) + b'\x1b$B$"\x1b(B ~{<:~}'  # with the shifts of ISO 2022 and HZ
+    plain = bytes(range(128)) + b'\x1b$B$"\x1b(B ~{<:~} \\u0041'  # with the shifts of ISO 2022 and HZ, and an escape
     try:
         if plain.decode("ascii").encode(name) != plain or plain.decode(name) != plain.decode("ascii"):
             return False

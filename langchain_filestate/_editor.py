@@ -28,7 +28,7 @@ from langchain_filestate._outcomes import (
 )  # fmt: skip
 from langchain_filestate._plan import Before, cells_in, text_before
 from langchain_filestate._planning import Edit, Write
-from langchain_filestate._policy import PlannedChange
+from langchain_filestate._policy import PlannedChange, answered_at_once
 from langchain_filestate._rules import plain
 from langchain_filestate._siblings import file_name
 from langchain_filestate._verdict import check_known, stale_refusal
@@ -169,9 +169,7 @@ class Editor:
         self, call: Call, op: Operation, before: Before, plan: Plan, known: Known, *, stale: bool
     ) -> tuple[Operation, Plan]:
         """Ask the hook and the person; the operation and the plan as the person may have changed them."""
-        hook = self.policy.before_write
-        if hook is not None:
-            hook(self._planned(call, before, plan))
+        self._before_write(call, before, plan)
         if call.ask is None:
             return op, plan
         answer = call.ask(self._planned(call, before, plan), before.digest, plan.digest(before), op.args())
@@ -182,9 +180,13 @@ class Editor:
         if changed == op:
             return op, plan
         plan = self._plan(call, changed, before, known, stale=stale)
-        if hook is not None:
-            hook(self._planned(call, before, plan))
+        self._before_write(call, before, plan)
         return changed, plan
+
+    def _before_write(self, call: Call, before: Before, plan: Plan) -> None:
+        hook = self.policy.before_write
+        if hook is not None:
+            answered_at_once("before_write", hook(self._planned(call, before, plan)))
 
     def _before(self, location: Location, snapshot: _disk.Snapshot | None, op: Operation) -> Before:
         if snapshot is None:
@@ -277,6 +279,7 @@ class Editor:
                 "made": list(made),
                 "stale": ready.stale,
                 "args": ready.op.args() if ready.given is not None else None,
+                "own": ready.given is None and not call.changed,  # its text stands in the call as the model gave it
             },
         )
 
@@ -301,7 +304,9 @@ class Editor:
         lost = "The file is not there any more."
         try:
             now = _disk.snapshot(target)
-        except Refused as refused:  # a link, a directory, or what cannot be read any more
+        except Refused as refused:
+            if refused.code not in {"symlink", "is_directory", "not_a_file"}:  # it is there, and cannot be read now
+                return Formatted(plan.after, change.after or "", " ".join(filter(None, (said, refused.message))))
             now, lost = None, refused.message
         if now is not None and now.digest == change.after:
             return Formatted(plan.after, now.digest, said)

@@ -25,7 +25,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from langchain_filestate._changes import Change, by_seq, change_id, next_seq, orphans, standing, trace
+from langchain_filestate._changes import Change, by_seq, change_id, next_seq, standing, trace
 from langchain_filestate._shelves import Images, MemoryShelf, Pruned
 from langchain_filestate.errors import WiringError
 
@@ -219,9 +219,16 @@ class FileHistory:
             return None
         return changes
 
-    def writer(self, path: str, digest: str | None) -> Change | None:
-        """The newest change that put the bytes with this digest at this path; None if nobody we know did."""
-        marks = [mark for mark in self._shelf.marks(path) if mark.after == digest]
+    def writer(self, path: str, digest: str | None, before: int | None = None) -> Change | None:
+        """The newest change that put the bytes with this digest at this path; None if nobody we know did.
+
+        Args:
+            path: Real, absolute path.
+            digest: Of the bytes; None for no file.
+            before: Only changes with a lower `seq`; None for any.
+        """
+        found = [mark for mark in self._shelf.marks(path) if mark.after == digest]
+        marks = [mark for mark in found if before is None or mark.seq < before]
         return next(iter(self._shelf.load(marks[-1:])), None)
 
     # ---- bytes
@@ -257,6 +264,10 @@ class FileHistory:
             found = self._shelf.load(self._shelf.marks(path))
             return [change for change in found if thread_id is None or change.thread_id == thread_id]
         return self._shelf.all() if thread_id is None else self._shelf.of_thread(thread_id)
+
+    def pruned(self, thread_id: str) -> dict[str, int]:
+        """Paths of a thread of which older changes are no longer kept, and the `seq` of the newest of these."""
+        return self._shelf.pruned(thread_id)
 
     def threads(self) -> list[str]:
         """Ids of the threads that have changes, sorted."""
@@ -309,9 +320,7 @@ class FileHistory:
         with self._lock:
             self._calls.clear()
             self._older.clear()
-        for change in orphans(gone, stay):
-            self.amend(change)
-        images = self._shelf.sweep(by_seq(gone), loose, now - int(grace * 1e9), oldest)
+        images = self._shelf.sweep(by_seq(gone), loose, now - int(grace * 1e9), oldest, drop_threads)
         left = self._shelf.sizes()
         size = sum(sizes[digest][0] for digest in loose if digest not in left)
         return Pruned(changes=len(gone), images=images, size=size)

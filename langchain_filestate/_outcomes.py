@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from langchain_filestate import _outside, _patch, _records, _text
 from langchain_filestate._call import Outcome
+from langchain_filestate._kind import is_notebook
 from langchain_filestate._plan import Facts, cell_changes, cells_in
 from langchain_filestate._planning import Edit, Write
 from langchain_filestate._records import Record, View
@@ -113,10 +114,12 @@ def outcome_of(at: Shop, call: Call, ready: Ready, after: str, seq: int, formatt
     if formatted is not None:
         facts, views, units = _with_hook(at, call, ready, facts, views, formatted)
     text, result = op.outcome(before, plan, facts)
-    record = Record(facts.after, facts.size, units, views, seq, result.kind)
+    hooked = formatted is not None and formatted.digest != after
+    # Of a notebook that a hook changed the model is told the cells; its raw text stands nowhere.
+    origin = "notebook" if hooked and is_notebook(before.path) else result.kind
+    record = Record(facts.after, facts.size, units, views, seq, origin)
     if formatted is not None and formatted.data is None:
         record = Record("", 0, 0, (), seq, result.kind)
-    hooked = formatted is not None and formatted.digest != after
     return Outcome(" ".join((text, *facts.notes)), result, before.path, record, told=bool(changed) or hooked)
 
 
@@ -155,7 +158,7 @@ def _with_hook(
     if now.data is None:
         told = f"After the write the project's own hook took the file away: {now.lost}"
         gone = _patch.patch_bytes(ready.before.path, ready.before.data, None, at.policy.encodings)
-        return facts._replace(after="", patch=gone, lines=0, size=0, notes=(*facts.notes, told)), (), 0
+        return facts._replace(after="", patch=gone, notes=(*facts.notes, told)), (), 0
     path, encodings, most = ready.before.path, at.policy.encodings, at.policy.limits.max_diff_lines
     lines, cells = _lines_of(now.data, encodings), cells_in(path, now.data)
     difference = cell_changes(path, ready.plan.after, now.data)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from langchain_filestate._hunks import StructuredPatch
     from langchain_filestate._plan import Before
     from langchain_filestate._policy import Policy
-    from langchain_filestate._records import Known, Record
+    from langchain_filestate._records import Known, Record, View
 
 NOT_READ = "File has not been read yet. Read it first before writing to it."
 STALE = "File has been modified since read. Read it again before writing."
@@ -185,18 +185,19 @@ def check_overwrite(known: Known, coming: Collection[str]) -> None:
     record = known.record
     if record is None or known.shows_all():
         return
-    if (record.views and not known.views) or covers(record.views, 1, record.lines):
-        if any(view.evidence in coming for view in record.views):
-            raise Refused(
-                "This file is read in this very message, so its text is not before you yet. "
-                "Overwrite it in your next message.",
-                code="not_in_context",
-            )
+    soon = (*known.views, *(view for view in record.views if view.evidence in coming))
+    if covers(soon, 1, record.lines):
+        raise Refused(
+            "The text of this file comes with the answers to this very message, so it is not before you yet. "
+            "Overwrite it in your next message.",
+            code="not_in_context",
+        )
+    if (record.views and not soon) or covers(record.views, 1, record.lines):
         raise Refused(
             "The text of this file is no longer in your context. Read it again before overwriting it.",
             code="not_in_context",
         )
-    missing = _missing(known)
+    missing = _missing(soon, record.lines)
     raise Refused(
         f"Only part of this file has been read; you have not seen {_lines_word(missing)} {missing}. "
         "Read those lines before overwriting the file, or use edit_file.",
@@ -228,10 +229,10 @@ def check_cell(known: Known, number: int, name: str) -> None:
     )
 
 
-def _missing(known: Known) -> str:
+def _missing(views: Iterable[View], lines: int) -> str:
     gaps: list[str] = []
-    need, lines = 1, known.record.lines if known.record else 0
-    for view in sorted(known.views):
+    need = 1
+    for view in sorted(views):
         if view.first > need:
             gaps.append(_span(need, view.first - 1))
         need = max(need, view.last + 1)

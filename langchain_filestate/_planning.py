@@ -123,7 +123,7 @@ class Edit:
         for edit in given if isinstance(given, list) else ():
             match edit:
                 case {"old_string": str(old), "new_string": str(new)}:
-                    everywhere = _truth(edit.get("replace_all", False))
+                    everywhere = _truth(edit.get("replace_all") or False)
                     if everywhere is None:
                         break
                     edits.append((old, new, everywhere))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from inspect import iscoroutinefunction
+from inspect import isawaitable, iscoroutine, iscoroutinefunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -115,4 +115,16 @@ def _check_hook(name: str, hook: object) -> None:
     if not callable(hook):
         raise WiringError(f"{name} takes a function, not {hook!r}.")
     if iscoroutinefunction(hook) or iscoroutinefunction(type(hook).__call__):
-        raise WiringError(f"{name} takes a plain function: one that is async would never be awaited.")
+        raise _is_async(name)
+
+
+def answered_at_once(name: str, answer: object) -> None:
+    """Raise a `WiringError` if a hook that looked plain gave something to await: its answer would never be known."""
+    if isawaitable(answer):
+        if iscoroutine(answer):
+            answer.close()  # else Python warns that nobody has awaited it
+        raise _is_async(name)
+
+
+def _is_async(name: str) -> WiringError:
+    return WiringError(f"{name} takes a plain function: one that is async would never be awaited.")

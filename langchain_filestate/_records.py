@@ -215,7 +215,8 @@ def move(views: Sequence[View], edits: Sequence[LineEdit], evidence: str) -> tup
     """The views after an edit: what was untouched moves, whole new lines stand on the edit's own evidence.
 
     A line that was replaced only in part keeps its old evidence, for the part that is left is old text; where two
-    such lines were joined into one, only evidence that showed both counts.
+    such lines were joined into one, only evidence that showed both counts. Where there were too many replacements to
+    follow, all lines between keep their evidence if each holds text of the one with its number, else none has any.
 
     Args:
         views: The views before.

@@ -37,7 +37,7 @@ from langchain_filestate._text import DEFAULT_ENCODINGS
 from langchain_filestate.errors import Refused, WiringError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from langgraph.types import StateSnapshot
 
@@ -140,7 +140,7 @@ def plan_rewind(
     Raises:
         WiringError: The snapshot is not of a checkpoint.
     """
-    way = _Way(history, workspace, _point(snapshot), encodings)
+    way = _way(history, workspace, snapshot, encodings)
     entries = []
     for path, changes in way.by_path():
         with _disk.lock(path):
@@ -173,7 +173,7 @@ def rewind(
     Raises:
         WiringError: The snapshot is not of a checkpoint.
     """
-    way = _Way(history, workspace, _point(snapshot), encodings)
+    way = _way(history, workspace, snapshot, encodings)
     restored: list[RewindEntry] = []
     conflicts: list[RewindEntry] = []
     made: set[str] = set()
@@ -186,6 +186,11 @@ def rewind(
             made.update(each for change in changes for each in change.result.get("made", ()))
     _remove_empty(workspace, made)
     return RewindReport(restored=tuple(restored), conflicts=tuple(conflicts))
+
+
+def _way(history: FileHistory, workspace: Workspace, snapshot: StateSnapshot, encodings: Sequence[str]) -> _Way:
+    point = _point(snapshot)
+    return _Way(history, workspace, point, encodings, history.pruned(point.thread_id))
 
 
 def _point(snapshot: StateSnapshot) -> _Point:
@@ -222,11 +227,10 @@ def _action(before: str | None, now: str | None) -> Literal["restore", "delete",
     return "recreate" if now is None else "restore"
 
 
-def _hopeless(first: Change, now: _disk.Snapshot | None, why: str, *, known: bool = True) -> _Task:
-    """A path that cannot be done, not even by insisting; `known` is False where not even the present is."""
-    action = _action(first.before, now.digest if now is not None else None if known else "")
-    entry = RewindEntry(file_path=first.path, action=action, patch=None, conflict=why)
-    return _Task(entry, None, now, first.before, None, None)
+def _hopeless(path: str, before: str | None, digest: str | None, why: str, now: _disk.Snapshot | None = None) -> _Task:
+    """A path that cannot be done, not even by insisting; a digest is empty where it is not known."""
+    entry = RewindEntry(file_path=path, action=_action(before, digest), patch=None, conflict=why)
+    return _Task(entry, None, now, before, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,11 +241,13 @@ class _Way:
     workspace: Workspace
     point: _Point
     encodings: Sequence[str]
+    pruned: Mapping[str, int]
+    """Paths of which older changes of the thread are no longer kept, and when the newest of these was made."""
     name: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def by_path(self) -> list[tuple[str, list[Change]]]:
-        """The thread's changes since the checkpoint."""
-        found: dict[str, list[Change]] = {}
+        """The thread's changes since the checkpoint, as far as they are kept."""
+        found: dict[str, list[Change]] = {path: [] for path, seq in self.pruned.items() if seq > self.point.since}
         for change in self.history.changes(self.point.thread_id):
             if change.seq > self.point.since:
                 found.setdefault(change.path, []).append(change)
@@ -249,21 +255,23 @@ class _Way:
 
     def judge(self, path: str, changes: Sequence[Change]) -> _Task | None:
         """What there is to do for a path; None if nothing, or if the path is not this workspace's."""
-        first = changes[0]
         if _root_of(self.workspace, path) is None:
             return None
+        before = changes[0].before if changes else ""
         try:
             location = self.workspace.locate(path, write=True)
             if location.path != path:
-                why = f"It leads to {location.path} now: something on the way became a link."
-                return _hopeless(first, None, why, known=False)
+                return _hopeless(
+                    path, before, "", f"It leads to {location.path} now: something on the way became a link."
+                )
             now = self._read(location)
         except Refused as refusal:
-            return None if refusal.code in _CLOSED else _hopeless(first, None, refusal.message, known=False)
+            return None if refusal.code in _CLOSED else _hopeless(path, before, "", refusal.message)
         digest = None if now is None else now.digest
-        if first.result.get("pruned", 0) > self.point.since:
+        if self.pruned.get(path, 0) > self.point.since:
             why = "Older changes of it were pruned from the history, so it is not known what it was."
-            return _hopeless(first, now, why)
+            return _hopeless(path, "", digest, why, now)
+        first = changes[0]
         stands = standing(changes, digest)
         if stands == [] or first.before == digest:
             return None
@@ -276,7 +284,7 @@ class _Way:
                 if first.kept
                 else "were not kept (too large for the history, or not read)"
             )
-            return _hopeless(first, now, f"The bytes that it had then {why}.")
+            return _hopeless(path, first.before, digest, f"The bytes that it had then {why}.", now)
         patch = _patch.patch_bytes(path, None if now is None else now.data, data, self.encodings)
         conflict = self._conflict(changes, stands, digest)
         entry = RewindEntry(file_path=path, action=_action(first.before, digest), patch=patch, conflict=conflict)

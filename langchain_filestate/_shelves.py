@@ -14,10 +14,10 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from langchain_filestate._changes import Change, by_seq, next_seq
+from langchain_filestate._changes import Change, by_seq, newest_of, next_seq
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from langchain_filestate._changes import Mark
     from langchain_filestate._match import Spliced
@@ -88,8 +88,22 @@ class Shelf(Protocol):
     def sizes(self) -> dict[str, tuple[int, int]]:
         """For each image: bytes as kept, and when it was last used in nanoseconds since the epoch."""
 
-    def sweep(self, changes: Sequence[Change], images: Sequence[str], unused_since: int, notes_before: int) -> int:
-        """Remove changes, images not used since a time, and answers older than a time. How many images went."""
+    def sweep(
+        self,
+        changes: Sequence[Change],
+        images: Sequence[str],
+        unused_since: int,
+        notes_before: int,
+        drop_threads: Collection[str] = (),
+    ) -> int:
+        """Remove changes, images not used since a time, and answers older than a time. How many images went.
+
+        Of the changes it is remembered by thread and path that there were some (`pruned`), except for threads that are
+        gone themselves.
+        """
+
+    def pruned(self, thread_id: str) -> dict[str, int]:
+        """Paths of a thread of which changes were removed, and the `seq` of the newest of these."""
 
 
 class Images:
@@ -151,6 +165,7 @@ class MemoryShelf:
         self._calls: dict[str, Change] = {}
         self._paths: dict[str, dict[tuple[int, str], Change]] = {}
         self._threads: dict[str | None, dict[tuple[int, str], Change]] = {}
+        self._pruned: OrderedDict[tuple[str, str], int] = OrderedDict()
         self._answers: OrderedDict[str, list[tuple[int, dict[str, Any]]]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -159,22 +174,29 @@ class MemoryShelf:
         if before is not None and change.before is not None:
             self._images.put(change.before, before)
         with self._lock:
-            self._keep(change)
+            key = change.seq, change.id
+            self._changes[key] = change
+            newest = self._calls.get(change.id)
+            if change.id and (newest is None or newest.seq <= change.seq):
+                self._calls[change.id] = change
+            self._paths.setdefault(change.path, {})[key] = change
+            self._threads.setdefault(change.thread_id, {})[key] = change
             if len(self._changes) > self._bound:
-                oldest = next(iter(self._changes.values()))
-                self._forget(oldest)
-                later = self._paths.get(oldest.path, {}).values()
-                after = next((each for each in later if each.thread_id == oldest.thread_id), None)
-                if after is not None:
-                    self._keep(after.after_pruned(oldest.seq))
+                self._prune([next(iter(self._changes.values()))])
 
-    def _keep(self, change: Change) -> None:
-        key = change.seq, change.id
-        self._changes[key] = change
-        if change.id:
-            self._calls[change.id] = change
-        self._paths.setdefault(change.path, {})[key] = change
-        self._threads.setdefault(change.thread_id, {})[key] = change
+    def _prune(self, changes: Sequence[Change]) -> None:
+        for change in changes:
+            self._forget(change)
+        for key, seq in newest_of(changes).items():
+            self._pruned.pop(key, None)
+            self._pruned[key] = seq
+            if len(self._pruned) > self._bound:
+                self._pruned.popitem(last=False)
+
+    def pruned(self, thread_id: str) -> dict[str, int]:
+        """Paths of a thread of which changes were removed, and the `seq` of the newest of these."""
+        with self._lock:
+            return {path: seq for (thread, path), seq in self._pruned.items() if thread == thread_id}
 
     def _forget(self, change: Change) -> None:
         key = change.seq, change.id
@@ -244,12 +266,20 @@ class MemoryShelf:
         """For each image: its bytes; when it was last used is not kept, since nobody else can be using it."""
         return {digest: (size, 0) for digest, size in self._images.sizes().items()}
 
-    def sweep(self, changes: Sequence[Change], images: Sequence[str], unused_since: int, notes_before: int) -> int:
+    def sweep(
+        self,
+        changes: Sequence[Change],
+        images: Sequence[str],
+        unused_since: int,
+        notes_before: int,
+        drop_threads: Collection[str] = (),
+    ) -> int:
         """Remove changes, images that no change refers to by now, and answers older than a time."""
         del unused_since
         with self._lock:
-            for change in changes:
-                self._forget(change)
+            self._prune(changes)
+            for pair in [pair for pair in self._pruned if pair[0] in drop_threads]:
+                del self._pruned[pair]
             for key in [key for key, log in self._answers.items() if log[-1][0] < notes_before]:
                 del self._answers[key]
             used = {change.before for change in self._changes.values()}

@@ -51,7 +51,7 @@ class Place:
 
 
 def file_name(path: str) -> str:
-    """The last name in a path as the model wrote it: links aside, calls with different ones mean different files."""
+    """The last name in a path as the model wrote it; but for links and look-alikes, other names are other files."""
     return path.rstrip("/").rpartition("/")[2]
 
 
@@ -172,7 +172,7 @@ class Siblings:
             await self._turn(place, earlier, seconds)
             yield
         finally:
-            with self._changed:  # cancelled before a thread took it up: it will not be carried out
+            with self._changed:  # cancelled before a thread took it up; one that is about to says so itself
                 if self._of(place.message).phases.get(place.index) == "queued":
                     self._enter(place, "finished")
 

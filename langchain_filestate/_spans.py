@@ -183,7 +183,7 @@ def _roughly(ends: LineEnds, splices: Sequence[Splice]) -> Group:
     first, below = ends.before(start), ends.before(end)
     gone, come = below - first, count_newlines(new, fmt)
     old_count = gone + (end > start and not data.endswith(fmt.newline, start, end))
-    new_count = come + bool(new and not new.endswith(fmt.newline))
+    new_count = 0 if new == fmt.bom else come + (not new.endswith(fmt.newline))  # a byte order mark alone is no line
     # Where no new text has a line end and there are as many as before, no old text had one either.
     same = old_count == new_count and not any(fmt.newline in text for text in {splice.new for splice in splices})
     edit = LineEdit(first + 1, old_count, new_count, same, same, (), rough=True)

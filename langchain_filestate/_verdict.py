@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from langchain_filestate import _outside
 from langchain_filestate._outcomes import since
 from langchain_filestate._plan import cells_in
-from langchain_filestate._planning import Write
+from langchain_filestate._planning import Edit, Write
 from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
@@ -55,25 +55,22 @@ def check_known(at: Shop, call: Call, op: Operation, before: Before, memory: Mem
     needs_read = required == "always" or (op.whole and required == "overwrite")
     made = [] if fresh else _by_siblings(at, call, record, before)
     if made:
-        if op.whole and needs_read and not _hold_all(made):
-            if record is None:
-                raise Refused(_outside.NOT_READ, code="not_read")
-            if not all(map(_is_the_models, made)):
-                raise stale_refusal(at, call, before, known)
-            _outside.check_overwrite(known, memory.pending)
+        _check_own(at, call, op, before, memory, made, needs_read=needs_read)
         return False
+    # What a person was asked about had been read then, by a call of this message whose record is lost.
+    asked = not fresh or known.announced_only()
+    asked = asked and not op.whole and call.ask is not None and call.ask.asked(before.path, before.digest)
     if record is None or (op.whole and known.announced_only()):
-        asked = not op.whole and call.ask is not None and call.ask.asked(before.path, before.digest)
         if needs_read and not asked:
             raise Refused(_outside.NOT_READ, code="not_read")
         return False
-    if not fresh:
+    if not fresh and not asked:
         if op.whole or not at.policy.recover_stale:
             raise stale_refusal(at, call, before, known)
         return True
     if op.whole and needs_read:
         _outside.check_overwrite(known, memory.pending)
-    told = not op.whole and known.announced_only()
+    told = not op.whole and known.announced_only() and not asked
     if told and not at.policy.recover_stale:
         raise stale_refusal(at, call, before, known)
     return told
@@ -84,11 +81,8 @@ def _by_siblings(at: Shop, call: Call, record: Record | None, before: Before) ->
     made: list[Change] = []
     place = before.digest
     while call.message_id is not None and (record is None or place != record.digest):
-        change = at.history.writer(before.path, place)
-        mine = change is not None and (change.result.get("message_id"), change.agent, change.thread_id) == (
-            call.message_id, call.agent, call.thread_id,
-        )  # fmt: skip
-        if change is None or not mine or (made and change.seq >= made[-1].seq):
+        change = at.history.writer(before.path, place, made[-1].seq if made else None)
+        if change is None or not _is_sibling(change, call):
             return made if record is None else []
         made.append(change)
         place = change.before
@@ -97,9 +91,32 @@ def _by_siblings(at: Shop, call: Call, record: Record | None, before: Before) ->
     return made
 
 
+def _is_sibling(change: Change, call: Call) -> bool:
+    """True if a call of the same message made it, in the same run: a branch that was left is another one."""
+    theirs = change.result.get("message_id"), change.agent, change.thread_id, change.checkpoint_id
+    return theirs == (call.message_id, call.agent, call.thread_id, call.checkpoint_id)
+
+
+def _check_own(
+    at: Shop, call: Call, op: Operation, before: Before, memory: Memory, made: list[Change], *, needs_read: bool
+) -> None:
+    """Refuse to change what calls of this very message made, where that takes more than they hold."""
+    known = memory.known(before.digest)
+    if isinstance(op, Edit) or not needs_read or _hold_all(made):
+        return
+    if known.record is None:
+        if not op.whole and call.ask is not None and call.ask.asked(before.path, before.digest):
+            return
+        raise Refused(_outside.NOT_READ, code="not_read")
+    if op.whole:
+        if not all(map(_is_the_models, made)):
+            raise stale_refusal(at, call, before, known)
+        _outside.check_overwrite(known, memory.pending)
+
+
 def _is_the_models(change: Change) -> bool:
-    """False for what a hook or a person made of a change: that stands in no call."""
-    return change.result.get("args", "a hook's") is None
+    """False for what a hook, a person or a middleware made of a change: that stands in no call."""
+    return change.result.get("own") is True
 
 
 def _hold_all(made: list[Change]) -> bool:

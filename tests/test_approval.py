@@ -112,6 +112,7 @@ def test_a_rejection_comes_with_the_persons_words(session: Make, tmp_path: Path,
 EDITS = [
     (lambda: edit("a.txt", "one", "1"), {"file_path": "a.txt", "old_string": "two", "new_string": "2"}, "one\n2\n"),
     (lambda: edit("a.txt", "one", "1"), {"new_string": "ONE"}, "ONE\ntwo\n"),
+    (lambda: edit("a.txt", "one", "1"), {"new_string": "ONE", "replace_all": None}, "ONE\ntwo\n"),
     (lambda: many("a.txt", ("one", "1")), {"edits": [{"old_string": "two", "new_string": "2"}]}, "one\n2\n"),
     (lambda: write("a.txt", "mine\n"), {"content": "theirs\n"}, "theirs\n"),
     (lambda: write("new.txt", "mine\n"), {"content": "theirs\n"}, "theirs\n"),

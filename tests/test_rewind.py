@@ -402,6 +402,22 @@ def test_what_was_before_pruned_changes_is_not_known(desk: Desk, name: str) -> N
     assert desk.files()[name] == b"between"
 
 
+@everywhere
+def test_a_path_of_which_all_changes_were_pruned_is_in_the_plan(desk: Desk) -> None:
+    (desk.root / "a").write_bytes(b"v0")
+    there = checkpoint()
+    desk.write("a", b"v1")
+    desk.history.prune(older_than=timedelta(0))
+    assert desk.plan(there) == [("a", "restore", True)]
+    desk.write("a", b"v2")
+    assert "were pruned" in desk.refused(there, force=True)
+    later = checkpoint()
+    desk.write("a", b"v3")
+    assert desk.done(later) == ["a"]
+    desk.history.prune(drop_threads=["t"])
+    assert desk.plan(there) == []
+
+
 def test_what_the_memory_let_go_is_not_known(desk: Desk) -> None:
     desk.history._shelf = MemoryShelf(changes=3)
     there = checkpoint()

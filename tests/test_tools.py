@@ -10,6 +10,7 @@ import shutil
 import socket
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,6 +32,7 @@ from langchain_filestate import (
     PlannedChange,
     Refused,
     WiringError,
+    _disk,
     merge_records,
     parse_result,
 )
@@ -350,6 +352,27 @@ def test_a_hook_that_takes_the_file_away_is_part_of_what_comes_back(session: Mak
     assert (record["digest"], record["lines"], record["views"]) == ("", 0, [])
 
 
+def test_a_file_that_cannot_be_read_after_the_hook_is_what_was_written(
+    session: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old\n")
+    real = _disk.snapshot
+    broken: list[int] = []
+
+    def snapshot(*args: Any, **options: Any) -> Any:
+        if broken:
+            raise Refused("It is being written right now.", code="busy")
+        return real(*args, **options)
+
+    monkeypatch.setattr(_disk, "snapshot", snapshot)
+    s = session(after_write=lambda _: broken.append(1), history=FileHistory(InMemoryStore()))
+    message = s.say(read("a.txt"), edit("a.txt", "old", "new"))[1]
+    assert "right now" in str(message.content)
+    assert message.artifact["after"] == hashlib.sha256(b"new\n").hexdigest()
+    assert len(s.toolkit.history.changes(path=str(path))) == 1
+
+
 def test_what_a_hook_says_is_bounded(session: Make, tmp_path: Path) -> None:
     message = session(after_write=lambda _: "warning " * 1000, limits=Limits(max_chars=100)).one(write("a.txt", "a\n"))
     assert (tmp_path / "a.txt").read_text() == "a\n"
@@ -388,6 +411,18 @@ class _AsyncHook:
 def test_wiring_mistakes_raise_at_once(tmp_path: Path, options: dict[str, Any]) -> None:
     with pytest.raises(WiringError):
         FileToolkit(tmp_path, **options)
+
+
+@pytest.mark.parametrize(
+    "hook", [partial(_AsyncHook()), lambda planned: _async_hook(planned.after)], ids=["partial", "lambda"]
+)
+@pytest.mark.parametrize("option", ["before_write", "approve"])
+def test_a_hook_that_gives_something_to_await_is_a_wiring_mistake(
+    session: Make, tmp_path: Path, option: str, hook: Any
+) -> None:
+    with pytest.raises(WiringError, match=option):
+        session(**{option: hook}).one(write("a.txt", "a\n"))
+    assert not (tmp_path / "a.txt").exists()
 
 
 def test_a_history_of_something_else_than_a_store_is_a_wiring_mistake() -> None:

@@ -14,6 +14,7 @@ from langgraph.types import Command, interrupt
 
 from langchain_filestate import FileHistory, tools
 from langchain_filestate._siblings import Siblings
+from tests.notebook_styles import JUPYTER
 from tests.scripted import Session, agent_session, call, code, edit, graph_session, read, tool_messages, write
 
 TEXT = b"1\n2\n3\n"
@@ -58,6 +59,7 @@ OVERWRITES: list[tuple[str, int | None, Calls, str | None]] = [
     ("all was read", 3, lambda f: [edit(f, "1", "one"), write(f, "all?\n")], None),
     ("nothing was read", None, lambda f: [read(f), edit(f, "1", "one"), write(f, "all?\n")], "not_read"),
     ("it was written", 3, lambda f: [write(f, "mine\n"), edit(f, "mine", "my"), write(f, "all?\n")], None),
+    ("and was this before", 3, lambda f: [write(f, "A\n"), write(f, "B\n"), write(f, "A\n"), write(f, "all?\n")], None),
     ("it was made", None, lambda f: [write(f.with_name("n"), "mine\n"), write(f.with_name("n"), "all?\n")], None),
 ]
 
@@ -111,6 +113,73 @@ def test_what_a_hook_made_of_their_own_write_was_not_shown(tmp_path: Path, monke
     assert file.read_bytes() == b"one\ntwo\n3\n"
 
 
+def test_what_a_middleware_made_of_their_own_write_was_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "n"
+
+    @wrap_tool_call
+    def signed(request: Any, handler: Callable[[Any], Any]) -> Any:
+        args = request.tool_call["args"]
+        if args.get("content") == "mine\n":
+            request = request.override(tool_call={**request.tool_call, "args": {**args, "content": "mine, signed\n"}})
+        return handler(request)
+
+    run = Run(tmp_path, monkeypatch, middleware=[gate, signed])
+    assert code(run.say([write(file, "mine\n"), write(file, "all?\n")], "yes")) == "not_read"
+    assert file.read_text() == "mine, signed\n"
+
+
+def test_a_branch_that_was_left_is_another_run(tmp_path: Path) -> None:
+    file = tmp_path / "n"
+    session = agent_session(tmp_path)
+    session.say(write(file, "of the first branch\n"))
+    there = next(s for s in session.graph.get_state_history(session.config) if "tools" in s.next)
+    message = there.values["messages"][-1]
+    changed = message.model_copy(
+        update={"tool_calls": [{**message.tool_calls[0], "args": {"file_path": str(file), "content": "other\n"}}]}
+    )
+    fork = session.graph.update_state(there.config, {"messages": [changed]}, as_node="model")
+    session.model.script[:] = ["done"]
+    (answer,) = tool_messages(session.graph.invoke(None, fork))
+    assert code(answer) == "not_read"
+    assert file.read_text() == "of the first branch\n"
+
+
+NOTEBOOK = JUPYTER.dump(
+    [
+        {
+            "cell_type": "code",
+            "id": f"c{n}",
+            "metadata": {},
+            "execution_count": None,
+            "outputs": [],
+            "source": f"n = {n}",
+        }
+        for n in range(3)
+    ]
+)
+
+
+def test_a_cell_that_nobody_has_seen_is_not_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "n.ipynb"
+    file.write_bytes(NOTEBOOK)
+    run = Run(tmp_path, monkeypatch, middleware=[gate])
+    insert = call("edit_notebook", file_path=str(file), cell_id="c0", new_source="new", edit_mode="insert")
+    last = call("edit_notebook", file_path=str(file), cell_id="c2", new_source="mine?")
+    assert code(run.say([read(file, limit=1), insert, last], "yes")) == "not_read"
+    assert "n = 2" in file.read_text()
+
+
+def test_a_notebook_that_a_hook_changed_is_not_the_one_that_was_written(tmp_path: Path) -> None:
+    file = tmp_path / "n.ipynb"
+    session = agent_session(
+        tmp_path, after_write=lambda path: path.write_bytes(path.read_bytes().replace(b"[]", b"[ ]")) and None
+    )
+    session.say(write(file, NOTEBOOK.decode()))
+    assert code(session.one(write(file, "{}"))) == "is_notebook"
+
+
 APPROVE = {"decisions": [{"type": "approve"}]}
 EDITS: list[tuple[str, Calls]] = [
     ("made", lambda f: [write(f.with_name("n"), "new\n"), edit(f.with_name("n"), "new", "ASK")]),
@@ -119,13 +188,19 @@ EDITS: list[tuple[str, Calls]] = [
 ]
 
 
+@pytest.mark.parametrize("announced", [False, True])
+@pytest.mark.parametrize("recover", [False, True])
 @pytest.mark.parametrize("calls", [case[1] for case in EDITS], ids=[case[0] for case in EDITS])
 def test_an_edit_that_a_person_approved_is_carried_out(
-    calls: Calls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    calls: Calls, recover: bool, announced: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "a"
     file.write_bytes(TEXT)
-    run = Run(tmp_path, monkeypatch, approve=lambda planned: b"ASK" in planned.after)
+    run = Run(tmp_path, monkeypatch, approve=lambda planned: b"ASK" in planned.after, recover_stale=recover)
+    if announced:  # what was read is another version, and so much changed that the notice does not show it
+        file.write_bytes(b"long\n" * 200)
+        run.session.say(read(file))
+        file.write_bytes(TEXT)
     last = run.say(calls(file), APPROVE)
     assert last.status == "success", last.content
     assert b"ASK" in Path(last.artifact["file_path"]).read_bytes()
@@ -151,11 +226,15 @@ def test_what_was_asked_about_another_version_counts_for_nothing(
 def test_a_read_beside_an_overwrite_is_told_from_one_that_is_gone(tmp_path: Path) -> None:
     file = tmp_path / "a"
     file.write_bytes(TEXT)
+    file.with_name("b").write_bytes(TEXT)
     session = graph_session(tmp_path)
     refused = session.say([read(file), write(file, "all\n")])[1]
     assert code(refused) == "not_in_context"
     assert "in your next message" in str(refused.content)
     assert session.one(write(file, "all\n")).status == "success"
+    refused = session.say([read(file.with_name("b"), limit=1), write(file.with_name("b"), "all\n")])[1]
+    assert code(refused) == "partially_read"
+    assert "lines 2-3" in str(refused.content)
 
 
 def test_a_notebook_that_the_agent_wrote_itself_may_be_overwritten(tmp_path: Path) -> None:
