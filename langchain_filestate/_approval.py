@@ -121,11 +121,14 @@ class Asker:
         self._run = _run_of(scratchpad)
 
     def asked(self, path: str, before: str | None) -> bool:
-        """Whether somebody has been asked about a change that this call makes to a file with this digest."""
-        questions = [entry["question"] for entry in self._history.asked(self._task)]
+        """Whether somebody was asked about a change of this call to a file with this digest that the agent had seen."""
+        entries = [entry for entry in self._history.asked(self._task) if entry.get("stale") is False]
+        questions = [entry["question"] for entry in entries]
         return (self._call_id, path, before) in [(q["call"], q["path"], q["before"]) for q in questions]
 
-    def __call__(self, planned: PlannedChange, before: str | None, after: str, args: Mapping[str, Any]) -> Answer:
+    def __call__(
+        self, planned: PlannedChange, before: str | None, after: str, args: Mapping[str, Any], *, stale: bool
+    ) -> Answer:
         """The answer of a person to this very change; raises the interrupt if there is none yet."""
         if callable(self._approve):
             needed = self._approve(planned)
@@ -154,7 +157,7 @@ class Asker:
                 run.question = request(planned, args, self._max_lines, wrong)
                 number = len(run.answers)
                 if asked.get(number) != mine:
-                    self._history.note_asked(self._task, {"number": number, "question": mine})
+                    self._history.note_asked(self._task, {"number": number, "question": mine, "stale": stale})
             interrupt(run.question)
         raise WiringError("LangGraph gave an answer to a question that nobody was asked.")  # pragma: no cover
 

@@ -55,12 +55,17 @@ class Answer:
 class Ask(Protocol):
     """Asks a person."""
 
-    def __call__(self, planned: PlannedChange, before: str | None, after: str, args: Mapping[str, Any]) -> Answer:
-        """What they say about a change from one digest to another, asked for with these arguments."""
+    def __call__(
+        self, planned: PlannedChange, before: str | None, after: str, args: Mapping[str, Any], *, stale: bool
+    ) -> Answer:
+        """What they say about a change from one digest to another, asked for with these arguments.
+
+        `stale` tells that it goes ahead on bytes that the agent has not seen.
+        """
         ...
 
     def asked(self, path: str, before: str | None) -> bool:
-        """Whether they have been asked about a change that this call makes to a file with this digest."""
+        """Whether they were asked about a change of this call to a file with this digest that the agent had seen."""
         ...
 
 

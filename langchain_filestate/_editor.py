@@ -172,7 +172,8 @@ class Editor:
         self._before_write(call, before, plan)
         if call.ask is None:
             return op, plan
-        answer = call.ask(self._planned(call, before, plan), before.digest, plan.digest(before), op.args())
+        planned = self._planned(call, before, plan)
+        answer = call.ask(planned, before.digest, plan.digest(before), op.args(), stale=stale)
         if not answer.approved:
             words = f" They said: {answer.message}" if answer.message else ""
             raise Refused(f"The user rejected this change; the file was not changed.{words}", code="rejected")

@@ -220,7 +220,7 @@ def test_a_change_in_between_is_asked_about_anew(session: Make, tmp_path: Path) 
     assert "TWO, by hand" in again.value["action_requests"][0]["description"]
     assert path.read_text() == "one\nTWO, by hand\n"
     (m,) = answer(s, APPROVE)
-    assert m.status == "success"
+    assert (m.status, m.artifact["stale_recovered"]) == ("success", True)  # who was asked is not who has seen it
     assert path.read_text() == "1\nTWO, by hand\n"
 
 
