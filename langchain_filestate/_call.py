@@ -190,7 +190,8 @@ class Memory:
 
     def _counting(self, evidence: Collection[str]) -> Collection[str]:
         """In the agent's messages, or written by itself in this very message."""
-        return {*self._call.context.alive(evidence), *(e for e in evidence if self.pending.get(e))}
+        alive = self._call.context.alive(evidence)
+        return {*alive, *(e for e in evidence if self.pending.get(e))} if self.pending else alive
 
     def _carried(self, evidence: Collection[str]) -> Collection[str]:
         return {*self._call.context.alive(evidence), *(e for e in evidence if e in self.pending)}

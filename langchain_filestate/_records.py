@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from operator import itemgetter
+from functools import partial
+from operator import itemgetter, le
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class View(NamedTuple):
     evidence: str
 
 
-_FIELDS = len(View._fields)
+_view = partial(tuple.__new__, View)
+"""Makes a view of a list, without the call of Python code that the class makes."""
 
 
 class Record(NamedTuple):
@@ -90,17 +92,27 @@ def load(value: object) -> Record | None:
         return None
     if not (type(size) is int and type(lines) is int and type(seq) is int and size >= 0 and lines >= 0):
         return None  # a bool is an int too, and no number of anything
-    views = []
-    for view in seen:  # spelt out: a record holds many, and matching of patterns takes three times as long
-        if not isinstance(view, (list, tuple)) or len(view) != _FIELDS:
-            return None
-        first, last, evidence = view
-        if not (type(first) is int and type(last) is int and isinstance(evidence, str) and 1 <= first <= last <= lines):
-            return None
-        views.append(View(first, last, evidence))
+    if not _are_views(seen, lines):
+        return None
     name = value.get("origin")
     origin = _ORIGINS.get(name) if isinstance(name, str) else None
-    return None if origin is None else Record(digest, size, lines, tuple(views), seq, origin)
+    return None if origin is None else Record(digest, size, lines, tuple(map(_view, seen)), seq, origin)
+
+
+def _are_views(seen: Sequence[Any], lines: int) -> bool:
+    """Whether all are ranges of a file of so many lines. A record holds many: no line of Python is run for each."""
+    if not ({*map(type, seen)} <= {list, tuple} and {*map(len, seen)} <= {len(View._fields)}):
+        return False
+    if not seen:
+        return True
+    first, last, evidence = zip(*seen, strict=True)
+    return (
+        {*map(type, first), *map(type, last)} == {int}
+        and {*map(type, evidence)} == {str}
+        and min(first) >= 1
+        and max(last) <= lines
+        and all(map(le, first, last))
+    )
 
 
 def evidence_in(record: object) -> list[str]:
@@ -180,20 +192,25 @@ def tidy(views: Iterable[View], alive: Collection[str] | None = None) -> tuple[V
         views: Any views of one digest.
         alive: The evidence that still counts; None keeps all.
     """
+    kept = sorted(views if alive is None else [view for view in views if view[2] in alive])
+    if len({view[2] for view in kept}) < len(kept):
+        kept = _joined(kept)
+    if len(kept) > MAX_VIEWS:
+        kept = sorted(kept, key=lambda view: view.first - view.last)[:MAX_VIEWS]
+    return tuple(sorted(kept))
+
+
+def _joined(views: Iterable[View]) -> list[View]:
     joined: list[View] = []
     last_of: dict[str, int] = {}
-    for view in sorted(views):
-        if alive is not None and view.evidence not in alive:
-            continue
+    for view in views:
         at = last_of.get(view.evidence)
         if at is not None and view.first <= joined[at].last + 1:
             joined[at] = View(joined[at].first, max(joined[at].last, view.last), view.evidence)
         else:
             last_of[view.evidence] = len(joined)
             joined.append(view)
-    if len(joined) > MAX_VIEWS:
-        joined = sorted(joined, key=lambda view: view.first - view.last)[:MAX_VIEWS]
-    return tuple(sorted(joined))
+    return joined
 
 
 def covers(views: Iterable[View], first: int, last: int) -> bool:

@@ -217,12 +217,14 @@ def _hash(args: Mapping[str, Any]) -> int:
 def _stands(messages: Sequence[Any], at: int) -> bool:
     """True if a message still says what it said; middleware may have put something before or after it."""
     message = messages[at]
-    about = mark_in(message)
-    if not about and _made_here(message.id) and MARK not in (getattr(message, "additional_kwargs", None) or {}):
-        return False  # somebody else has put a message of their own in the place of ours
+    about = (getattr(message, "additional_kwargs", None) or {}).get(MARK)
+    if not isinstance(about, dict):
+        # Without a mark somebody else has put a message of their own in the place of ours.
+        return not _made_here(message.id)
     said = about.get("text")
     if isinstance(said, str):
-        text = message.content if isinstance(message.content, str) else str(message.text)
+        content = message.content
+        text = content if isinstance(content, str) else str(message.text)
         if _sums.get(said) != hash(text):
             size = int(said.partition(":")[0])
             if len(text) < size or said not in {_sum(text[:size]), _sum(text[len(text) - size :])}:
