@@ -428,6 +428,13 @@ def test_what_the_memory_let_go_is_not_known(desk: Desk) -> None:
     assert desk.files() == {"a": b"3 of another"}
 
 
+def test_what_was_let_go_is_remembered_for_as_many_paths_as_there_may_be_changes(desk: Desk) -> None:
+    desk.history._shelf = MemoryShelf(changes=2)
+    for name in "abcde":
+        desk.write(name, b"1")
+    assert sorted(desk.history.pruned("t")) == [str(desk.root / name) for name in "bc"]
+
+
 @pytest.mark.parametrize("wrong", [None, {}, {"configurable": {"thread_id": "t"}}])
 def test_what_is_no_snapshot_is_a_wiring_mistake(desk: Desk, wrong: Any) -> None:
     with pytest.raises(WiringError, match="get_state"):

@@ -171,6 +171,17 @@ def test_a_cell_that_nobody_has_seen_is_not_replaced(tmp_path: Path, monkeypatch
     assert "n = 2" in file.read_text()
 
 
+def test_a_cell_that_a_person_was_asked_about_is_put_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "n.ipynb"
+    file.write_bytes(NOTEBOOK)
+    run = Run(tmp_path, monkeypatch, approve=lambda planned: b"ASK" in planned.after)
+    insert = call("edit_notebook", file_path=str(file), cell_id="c0", new_source="new", edit_mode="insert")
+    last = call("edit_notebook", file_path=str(file), cell_id="c2", new_source="ASK", edit_mode="insert")
+    answer = run.say([read(file), insert, last], {"decisions": [{"type": "approve"}]})
+    assert answer.status == "success", answer.content
+    assert "ASK" in file.read_text()
+
+
 def test_a_notebook_that_a_hook_changed_is_not_the_one_that_was_written(tmp_path: Path) -> None:
     file = tmp_path / "n.ipynb"
     session = agent_session(
