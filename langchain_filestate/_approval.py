@@ -9,10 +9,10 @@ that also need an answer raise the same question again, so that it is the one th
 
 from __future__ import annotations
 
-import posixpath
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from posixpath import normpath
 from typing import TYPE_CHECKING, Any
 
 from langgraph.errors import GraphBubbleUp
@@ -122,9 +122,9 @@ class Asker:
 
     def asked(self, path: str, before: str | None) -> bool:
         """Whether somebody was asked about a change of this call to a file with this digest that the agent had seen."""
-        entries = [entry for entry in self._history.asked(self._task) if entry.get("stale") is False]
-        questions = [entry["question"] for entry in entries]
-        return (self._call_id, path, before) in [(q["call"], q["path"], q["before"]) for q in questions]
+        this = {"call": self._call_id, "path": path, "before": before}
+        entries = self._history.asked(self._task)
+        return any(e.get("stale") is False and this.items() <= e["question"].items() for e in entries)
 
     def __call__(
         self, planned: PlannedChange, before: str | None, after: str, args: Mapping[str, Any], *, stale: bool
@@ -179,8 +179,6 @@ class _Unreadable(Exception):  # noqa: N818  an answer inside this module
     """The answer of a client has another shape."""
 
 
-_plain = posixpath.normpath
-
 _TEXTS = frozenset({"old_string", "new_string", "replace_all", "edits", "content", "new_source"})
 """Arguments that a person may change while approving."""
 
@@ -218,7 +216,7 @@ def decision(answer: Any, planned: PlannedChange, given: Mapping[str, Any]) -> A
             return Answer(approved=True)
         case [{"type": "edit", "edited_action": {"name": name, "args": dict(args)}}]:
             path = args.get("file_path", planned.file_path)
-            if isinstance(path, str) and _plain(path) in {planned.file_path, _plain(given["file_path"])}:
+            if isinstance(path, str) and normpath(path) in {planned.file_path, normpath(given["file_path"])}:
                 args = {**args, "file_path": given["file_path"]}  # another spelling of it, such as the question's own
             fixed = (key for key, value in args.items() if key not in _TEXTS & given.keys() and value != given.get(key))
             other = next(fixed, None)

@@ -25,7 +25,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from langchain_filestate._changes import Change, by_seq, change_id, next_seq, standing, trace
+from langchain_filestate._changes import Change, by_seq, change_id, newest_of, next_seq, standing, trace
 from langchain_filestate._shelves import Images, MemoryShelf, Pruned
 from langchain_filestate.errors import WiringError
 
@@ -320,7 +320,9 @@ class FileHistory:
         with self._lock:
             self._calls.clear()
             self._older.clear()
-        images = self._shelf.sweep(by_seq(gone), loose, now - int(grace * 1e9), oldest, drop_threads)
+        # Before they go: that there was something must not be forgotten in between.
+        self._shelf.mark_pruned(newest_of(each for each in gone if each.thread_id not in drop_threads), drop_threads)
+        images = self._shelf.sweep(by_seq(gone), loose, now - int(grace * 1e9), oldest)
         left = self._shelf.sizes()
         size = sum(sizes[digest][0] for digest in loose if digest not in left)
         return Pruned(changes=len(gone), images=images, size=size)

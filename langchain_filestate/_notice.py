@@ -42,7 +42,6 @@ class Now:
         size: Bytes.
         data: Its bytes; None if there are none, or too many for a diff.
         lost: Why there are none: it is gone, or there is something that cannot be read as a file.
-        mode: Its permission bits; None if they were not looked at.
     """
 
     path: str
@@ -50,7 +49,6 @@ class Now:
     size: int
     data: bytes | None
     lost: Literal["", "gone", "unreadable"] = ""
-    mode: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

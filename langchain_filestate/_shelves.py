@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from langchain_filestate._changes import Change, by_seq, newest_of, next_seq
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from langchain_filestate._changes import Mark
     from langchain_filestate._match import Spliced
@@ -88,19 +88,11 @@ class Shelf(Protocol):
     def sizes(self) -> dict[str, tuple[int, int]]:
         """For each image: bytes as kept, and when it was last used in nanoseconds since the epoch."""
 
-    def sweep(
-        self,
-        changes: Sequence[Change],
-        images: Sequence[str],
-        unused_since: int,
-        notes_before: int,
-        drop_threads: Collection[str] = (),
-    ) -> int:
-        """Remove changes, images not used since a time, and answers older than a time. How many images went.
+    def sweep(self, changes: Sequence[Change], images: Sequence[str], unused_since: int, notes_before: int) -> int:
+        """Remove changes, images not used since a time, and answers older than a time. How many images went."""
 
-        Of the changes it is remembered by thread and path that there were some (`pruned`), except for threads that are
-        gone themselves.
-        """
+    def mark_pruned(self, newest: Mapping[tuple[str, str], int], drop_threads: Collection[str]) -> None:
+        """Remember the `seq` of the newest change of a thread and path that is removed; forget those of threads."""
 
     def pruned(self, thread_id: str) -> dict[str, int]:
         """Paths of a thread of which changes were removed, and the `seq` of the newest of these."""
@@ -182,14 +174,21 @@ class MemoryShelf:
             self._paths.setdefault(change.path, {})[key] = change
             self._threads.setdefault(change.thread_id, {})[key] = change
             if len(self._changes) > self._bound:
-                self._prune([next(iter(self._changes.values()))])
+                oldest = next(iter(self._changes.values()))
+                self._forget(oldest)
+                self._mark(newest_of([oldest]))
 
-    def _prune(self, changes: Sequence[Change]) -> None:
-        for change in changes:
-            self._forget(change)
-        for key, seq in newest_of(changes).items():
-            self._pruned.pop(key, None)
-            self._pruned[key] = seq
+    def mark_pruned(self, newest: Mapping[tuple[str, str], int], drop_threads: Collection[str]) -> None:
+        """Remember the `seq` of the newest change of a thread and path that is removed; forget those of threads."""
+        with self._lock:
+            for pair in [pair for pair in self._pruned if pair[0] in drop_threads]:
+                del self._pruned[pair]
+            self._mark(newest)
+
+    def _mark(self, newest: Mapping[tuple[str, str], int]) -> None:
+        for pair, seq in newest.items():
+            self._pruned.pop(pair, None)
+            self._pruned[pair] = seq
             if len(self._pruned) > self._bound:
                 self._pruned.popitem(last=False)
 
@@ -266,20 +265,12 @@ class MemoryShelf:
         """For each image: its bytes; when it was last used is not kept, since nobody else can be using it."""
         return {digest: (size, 0) for digest, size in self._images.sizes().items()}
 
-    def sweep(
-        self,
-        changes: Sequence[Change],
-        images: Sequence[str],
-        unused_since: int,
-        notes_before: int,
-        drop_threads: Collection[str] = (),
-    ) -> int:
+    def sweep(self, changes: Sequence[Change], images: Sequence[str], unused_since: int, notes_before: int) -> int:
         """Remove changes, images that no change refers to by now, and answers older than a time."""
         del unused_since
         with self._lock:
-            self._prune(changes)
-            for pair in [pair for pair in self._pruned if pair[0] in drop_threads]:
-                del self._pruned[pair]
+            for change in changes:
+                self._forget(change)
             for key in [key for key, log in self._answers.items() if log[-1][0] < notes_before]:
                 del self._answers[key]
             used = {change.before for change in self._changes.values()}

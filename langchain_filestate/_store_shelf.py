@@ -34,10 +34,10 @@ from typing import TYPE_CHECKING, Any
 
 from langgraph.store.base import BaseStore, GetOp, PutOp, SearchOp
 
-from langchain_filestate._changes import Change, by_seq, label, newest_of, next_seq
+from langchain_filestate._changes import Change, by_seq, label, next_seq
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from langchain_filestate._changes import Mark
@@ -226,26 +226,23 @@ class StoreShelf:
         for at in range(0, len(ops), _PAGE):
             self._batch(ops[at : at + _PAGE])
 
+    def mark_pruned(self, newest: Mapping[tuple[str, str], int], drop_threads: Collection[str]) -> None:
+        """Remember the `seq` of the newest change of a thread and path that is removed; forget those of threads."""
+        ops = [
+            _put((ROOT, "pruned", label(thread)), label(path), {"path": json.dumps(path), "seq": seq})
+            for (thread, path), seq in newest.items()
+        ]
+        for thread in drop_threads:
+            ops += [_put(namespace, key, None) for namespace, key, _ in self._all("pruned", label(thread))]
+        self._in_pages(ops)
+
     def pruned(self, thread_id: str) -> dict[str, int]:
         """Paths of a thread of which changes were removed, and the `seq` of the newest of these."""
         return {json.loads(value["path"]): value["seq"] for _, _, value in self._all("pruned", label(thread_id))}
 
-    def sweep(
-        self,
-        changes: Sequence[Change],
-        images: Sequence[str],
-        unused_since: int,
-        notes_before: int,
-        drop_threads: Collection[str] = (),
-    ) -> int:
+    def sweep(self, changes: Sequence[Change], images: Sequence[str], unused_since: int, notes_before: int) -> int:
         """Remove changes, images not used since a time, and answers older than a time. How many images went."""
-        ops = [
-            _put((ROOT, "pruned", label(thread)), label(path), {"path": json.dumps(path), "seq": seq})
-            for (thread, path), seq in newest_of(changes).items()
-            if thread not in drop_threads
-        ]
-        for thread_id in drop_threads:
-            ops += [_put(namespace, key, None) for namespace, key, _ in self._all("pruned", label(thread_id))]
+        ops = []
         for change in changes:
             thread, key = self._place(change)
             ops += [_put((ROOT, "changes", thread), key, None), _put((ROOT, "paths", label(change.path)), key, None)]

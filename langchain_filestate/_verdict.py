@@ -57,9 +57,7 @@ def check_known(at: Shop, call: Call, op: Operation, before: Before, memory: Mem
     if made:
         _check_own(at, call, op, before, memory, made, needs_read=needs_read)
         return False
-    # What a person was asked about had been read then, by a call of this message whose record is lost.
-    asked = not fresh or known.announced_only()
-    asked = asked and not op.whole and call.ask is not None and call.ask.asked(before.path, before.digest)
+    asked = (not fresh or known.announced_only()) and _was_asked(call, op, before)
     if record is None or (op.whole and known.announced_only()):
         if needs_read and not asked:
             raise Refused(_outside.NOT_READ, code="not_read")
@@ -105,13 +103,18 @@ def _check_own(
     if isinstance(op, Edit) or not needs_read or _hold_all(made):
         return
     if known.record is None:
-        if not op.whole and call.ask is not None and call.ask.asked(before.path, before.digest):
+        if _was_asked(call, op, before):
             return
         raise Refused(_outside.NOT_READ, code="not_read")
     if op.whole:
         if not all(map(_is_the_models, made)):
             raise stale_refusal(at, call, before, known)
         _outside.check_overwrite(known, memory.pending)
+
+
+def _was_asked(call: Call, op: Operation, before: Before) -> bool:
+    """True if a person was asked about this: it had been read then, by a call of the message whose record is lost."""
+    return not op.whole and call.ask is not None and call.ask.asked(before.path, before.digest)
 
 
 def _is_the_models(change: Change) -> bool:

@@ -135,7 +135,7 @@ def _now(path: str, toolkit: FileToolkit, last: object = None) -> Now | None:
                 return Now(path, "", 0, None, "gone")
             # What was read is at hand when the file has changed by the next look, also after a restart.
             toolkit.history.remember(snapshot.data, snapshot.digest)
-            return Now(path, snapshot.digest, size, snapshot.data, mode=snapshot.mode)
+            return Now(path, snapshot.digest, size, snapshot.data)
     except Refused as refused:
         if refused.code in _PASSING or refused.code in _CLOSED:
             return None
