@@ -123,5 +123,10 @@ def drop_lease(fd: int) -> None:
 
 
 def lease_whole(fd: int, kind: LeaseKind) -> bool:
-    """Whether a lease is held and nobody waits for it to be let go (a lease being broken reads as what it becomes)."""
-    return fcntl.fcntl(fd, _GETLEASE) == _KINDS[kind]
+    """Whether a lease is held and nobody is on the way to break it.
+
+    A lease being broken reads as what it becomes. Who opens the file counts as a writer before the kernel asks security
+    modules and watchers of opens (`fanotify(7)`: virus scanners), which can take long, and only then looks for leases:
+    that is seen by whether the lease would be granted once more.
+    """
+    return fcntl.fcntl(fd, _GETLEASE) == _KINDS[kind] and take_lease(fd, kind) == "held"
