@@ -24,11 +24,12 @@ Without leases (another owner's file, some network file systems) the old file is
 without the exchange it is replaced (`os.replace`). Files that cannot be replaced are written in place (`_inplace`).
 
 Limits. What remains with leases: a program that has looked the name up before the exchange, but counts as a writer of
-the file only after the last look at it, both in one open call (before it counted from its first step as a writer, one
-of 1,200,000 saves was lost so, on a machine with five times as much to do as processors); a kill while the bytes of
-another are being copied back. With exchange alone: one that opens the old file before and writes to it after that. With `os.replace`, also any
-save in the microseconds between comparison and replacement. Those who open the file while leases are held wait for
-some milliseconds; a process stopped in the middle makes them wait for up to `/proc/sys/fs/lease-break-time` seconds.
+the file only after the last look at it, both in one open call (of 1,200,000 saves, on a machine with five times as much
+to do as processors, one was lost so or one step later, which is seen by now); a kill while the bytes of another are
+being copied back. With exchange alone: one that opens the old file before and writes to it after that. With
+`os.replace`, also any save in the microseconds between comparison and replacement. Those who open the file while leases
+are held wait for some milliseconds; a process stopped in the middle makes them wait for up to
+`/proc/sys/fs/lease-break-time` seconds.
 """
 
 from __future__ import annotations
