@@ -160,7 +160,7 @@ def _candidates(messages: Sequence[Any]) -> Iterator[_Past]:
 
 def _hang(past: _Past, message: Any) -> bool:
     """Let what is known hang on the last message that it is about; False if that cannot be."""
-    if any(each is message for each in past.before):  # it would keep itself alive
+    if id(message) in map(id, past.before):  # it would keep itself alive
         return False
     key = id(message)
     try:

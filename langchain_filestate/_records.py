@@ -11,9 +11,11 @@ first); a file that fell out is simply not read.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from contextlib import suppress
 from functools import partial
-from operator import itemgetter, le
+from itertools import compress
+from operator import itemgetter, le, sub
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 if TYPE_CHECKING:
@@ -46,6 +48,8 @@ class View(NamedTuple):
     evidence: str
 
 
+_evidence = itemgetter(View._fields.index("evidence"))
+
 _view = partial(tuple.__new__, View)
 """Makes a view of a list, without the call of Python code that the class makes."""
 
@@ -76,7 +80,7 @@ class Record(NamedTuple):
             "digest": self.digest,
             "size": self.size,
             "lines": self.lines,
-            "views": [list(view) for view in self.views],
+            "views": [*map(list, self.views)],
             "seq": self.seq,
             "origin": self.origin,
         }
@@ -192,11 +196,15 @@ def tidy(views: Iterable[View], alive: Collection[str] | None = None) -> tuple[V
         views: Any views of one digest.
         alive: The evidence that still counts; None keeps all.
     """
-    kept = sorted(views if alive is None else [view for view in views if view[2] in alive])
-    if len({view[2] for view in kept}) < len(kept):
+    kept = sorted(views)
+    if alive is not None:
+        kept = [*compress(kept, map(alive.__contains__, map(_evidence, kept)))]
+    if len({*map(_evidence, kept)}) < len(kept):
         kept = _joined(kept)
     if len(kept) > MAX_VIEWS:
-        kept = sorted(kept, key=lambda view: view.first - view.last)[:MAX_VIEWS]
+        first, last, _ = zip(*kept, strict=True)
+        by_size = sorted(zip(map(sub, first, last), kept, strict=True))
+        kept = [view for _, view in by_size[:MAX_VIEWS]]
     return tuple(sorted(kept))
 
 
@@ -242,6 +250,7 @@ def move(views: Sequence[View], edits: Sequence[LineEdit], evidence: str) -> tup
     """
     moved: list[View] = []
     shift, done = 0, 1  # lines before `done` are dealt with
+    views = sorted(views)
     for edit in edits:
         if edit.rough and edit.head_partial:
             continue  # each line holds text of the one with its number, and so stays on its evidence
@@ -264,18 +273,20 @@ def move(views: Sequence[View], edits: Sequence[LineEdit], evidence: str) -> tup
     return tidy(moved)
 
 
-def _clip(views: Iterable[View], first: int, last: int | None, shift: int) -> list[View]:
-    kept: list[View] = []
+def _clip(views: Sequence[View], first: int, last: int | None, shift: int) -> list[View]:
+    """What views in order show of a range, moved."""
     if last is not None and last < first:
-        return kept
+        return []
+    whole: Sequence[View] = ()
+    if last is None and not shift:  # nearly all, as a rule
+        at = bisect_left(views, (first,))
+        views, whole = views[:at], views[at:]
+    kept: list[View] = []
     for view in views:
-        if not shift and first <= view.first <= view.last and (last is None or view.last <= last):
-            kept.append(view)
-            continue
         low, high = max(view.first, first), view.last if last is None else min(view.last, last)
         if low <= high:
             kept.append(View(low + shift, high + shift, view.evidence))
-    return kept
+    return [*kept, *whole]
 
 
 class Known(NamedTuple):
@@ -318,13 +329,10 @@ def known(
         digest: The digest of the bytes on disk; None if there is no file.
         alive: Says which of some evidence is in the agent's context.
     """
-    ids = {view.evidence for record in records.values() for view in record.views}
-    living = alive(ids) if ids else ()
-    candidates = {
-        name: record
-        for name, record in records.items()
-        if name == agent or any(view.evidence in living for view in record.views)
-    }
+    ids = {name: {*map(_evidence, record.views)} for name, record in records.items()}
+    named = set().union(*ids.values())
+    living = set(alive(named) if named else ())
+    candidates = {name: record for name, record in records.items() if name == agent or not living.isdisjoint(ids[name])}
     if not candidates:
         return Known(None, ())
     force = max(candidates.values(), key=lambda record: (record.digest == digest, record.seq))
