@@ -200,12 +200,12 @@ def tidy(views: Iterable[View], alive: Collection[str] | None = None) -> tuple[V
     if alive is not None:
         kept = [*compress(kept, map(alive.__contains__, map(_evidence, kept)))]
     if len({*map(_evidence, kept)}) < len(kept):
-        kept = _joined(kept)
+        kept = sorted(_joined(kept))
     if len(kept) > MAX_VIEWS:
         first, last, _ = zip(*kept, strict=True)
-        by_size = sorted(zip(map(sub, first, last), kept, strict=True))
-        kept = [view for _, view in by_size[:MAX_VIEWS]]
-    return tuple(sorted(kept))
+        by_size = sorted(range(len(kept)), key=[*map(sub, first, last)].__getitem__)
+        kept = [kept[at] for at in sorted(by_size[:MAX_VIEWS])]
+    return tuple(kept)
 
 
 def _joined(views: Iterable[View]) -> list[View]:
