@@ -24,11 +24,10 @@ Without leases (another owner's file, some network file systems) the old file is
 without the exchange it is replaced (`os.replace`). Files that cannot be replaced are written in place (`_inplace`).
 
 Limits. What remains with leases: a program that has looked the name up before the exchange, but counts as a writer of
-the file only after the last look at it, both in one open call (of 1,200,000 saves, on a machine with five times as much
-to do as processors, one was lost so or one step later, which is seen by now); a kill while the bytes of another are
-being copied back. With exchange alone: one that opens the old file before and writes to it after that. With
-`os.replace`, also any save in the microseconds between comparison and replacement. Those who open the file while leases
-are held wait for some milliseconds; a process stopped in the middle makes them wait for up to
+the file only after the last look at it, both in one open call, which takes an interrupt at the wrong moment; a kill
+while the bytes of another are being copied back. With exchange alone: one that opens the old file before and writes to
+it after that. With `os.replace`, also any save in the microseconds between comparison and replacement. Those who open
+the file while leases are held wait for some milliseconds; a process stopped in the middle makes them wait for up to
 `/proc/sys/fs/lease-break-time` seconds.
 """
 
@@ -36,7 +35,6 @@ from __future__ import annotations
 
 import errno
 import logging
-import math
 import os
 import time
 from contextlib import suppress
@@ -58,6 +56,7 @@ from langchain_filestate._fd import (
     stamp_of,
 )
 from langchain_filestate._inplace import write_in_place
+from langchain_filestate._lately import Lately
 from langchain_filestate._temp import NotBeside, Temp
 from langchain_filestate.errors import Refused
 
@@ -67,17 +66,21 @@ if TYPE_CHECKING:
     from langchain_filestate._syscalls import LeaseState
     from langchain_filestate._workspace import Target
 
-_CONTENDED_S: Final = 2.0
-_MAX_CONTENDED: Final = 256
-_contended: dict[str, float] = {}
-"""When a commit to a path last found other bytes there (monotonic seconds). Only a hint how to go about the next."""
-_kept_open: dict[str, float] = {}
-"""When the file at a path last was open for writing all the time, as a log is. Only a hint, too."""
+_contended = Lately()
+"""A commit found other bytes there."""
+_kept_open = Lately()
+"""The file was open for writing all the time, as a log is."""
 
 _log = logging.getLogger("langchain_filestate.commit")
 
 TEMP_WAIT: Final = 0.01
 """Seconds to wait for a file watcher to close the new file that it looked into."""
+
+LOOK_AFTER: Final = 0.0003
+"""Seconds from the exchange to the last look, where others keep saving the file and the disk takes less.
+
+Who had found the old file is by then past an interrupt, or the hypervisor's pause, inside its call to open it.
+"""
 
 CLOSE_WAIT: Final = 1.0
 """Seconds to wait for others to close a file that they are saving, while readers of the name wait."""
@@ -246,8 +249,8 @@ def _replace(target: Target, new: Sequence[bytes | memoryview], old: _Old, mode:
     Raises:
         NotBeside: That cannot be done here; nothing has happened.
     """
-    hurry = _hurry(target.path)
-    if _recent(_kept_open, target.path):  # waiting again would only see the next lines of a log come in
+    hurry = _contended.at(target.path)
+    if _kept_open.at(target.path):  # waiting again would only see the next lines of a log come in
         _refuse_open(target, old, 0.0)
         old.drop()
     try:
@@ -270,7 +273,7 @@ def _replace(target: Target, new: Sequence[bytes | memoryview], old: _Old, mode:
                 if guarded:
                     _syscalls.drop_lease(temp.fd)
     except Changed:
-        _note(_contended, target.path)
+        _contended.note(target.path)
         raise
     except FileNotFoundError:  # the name is gone, or the whole directory
         raise Changed from None
@@ -281,27 +284,14 @@ def _replace(target: Target, new: Sequence[bytes | memoryview], old: _Old, mode:
 def _refuse_open(target: Target, old: _Old, wait: float) -> None:
     old.take(wait)
     if old.lease == "in_use":
-        _note(_kept_open, target.path)
+        _kept_open.note(target.path)
         raise _OpenElsewhere("another program has it open for writing")
-    _kept_open.pop(target.path, None)  # only a save that took long: in place, the next one could be hit in its middle
-
-
-def _hurry(path: str) -> bool:
-    return _recent(_contended, path)
-
-
-def _recent(when: dict[str, float], path: str) -> bool:
-    return time.monotonic() - when.get(path, -math.inf) < _CONTENDED_S
-
-
-def _note(when: dict[str, float], path: str) -> None:
-    when[path] = time.monotonic()
-    if len(when) > _MAX_CONTENDED:
-        when.clear()
+    _kept_open.forget(target.path)  # only a save that took long: in place, the next one could be hit in its middle
 
 
 def _swap(temp: Temp, old: _Old, *, hurry: bool) -> None:
     """Exchange, and make sure that what came out is what was to be replaced; else undo, and raise `Changed`."""
+    began = time.monotonic()
     try:
         exchanged = temp.exchange()
         if not exchanged:
@@ -325,6 +315,8 @@ def _swap(temp: Temp, old: _Old, *, hurry: bool) -> None:
                 os.fsync(temp.fd)
             with suppress(*() if exchanged else (OSError,)):  # what has been replaced is gone: no use in failing
                 temp.sync_directory()
+            if hurry:
+                time.sleep(max(0.0, LOOK_AFTER - (time.monotonic() - began)))
             if old.still_expected():
                 temp.discard()
                 _log.debug("%s: %s", temp.target.path, how)

@@ -27,6 +27,7 @@ from hypothesis import strategies as st
 
 from langchain_filestate import _commit, _fd, _inplace, _syscalls, _temp
 from langchain_filestate._disk import Changed, Snapshot, Target, commit, digest, lock, remove, snapshot
+from langchain_filestate._lately import Lately
 from langchain_filestate._temp import Temp, temp_names
 from langchain_filestate.errors import Refused
 from tests.slow_opens import opens_can_be_held, other_opens_held
@@ -95,7 +96,7 @@ def _in_place(m: pytest.MonkeyPatch) -> None:
 
 
 def _contended(m: pytest.MonkeyPatch) -> None:
-    m.setattr(_commit, "_hurry", lambda _: True)
+    m.setattr(_commit._contended, "at", lambda _: True)
 
 
 def _contended_without_exchange(m: pytest.MonkeyPatch) -> None:
@@ -766,6 +767,23 @@ def test_a_save_by_renaming_in_between_wins(
 
 
 @leases
+def test_who_comes_late_to_a_file_that_others_keep_saving_is_waited_for(
+    path: Path, aim: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped between finding the old file and opening it: as if it were opened where it stands now."""
+    _contended(monkeypatch)
+    monkeypatch.setattr(_commit, "LOOK_AFTER", 0.5)
+    late = Opener(path.with_name(temp_names(path.name)[0]), "ab", write=THEIRS)
+    coming = threading.Timer(0.05, late.start)
+    with around_exchange(monkeypatch, after=coming.start), pytest.raises(Changed):
+        commit(aim, NEW, digest(OLD))
+    coming.join()
+    late.join()
+    assert path.read_bytes() == OLD + THEIRS
+    assert alone(path)
+
+
+@leases
 @opens_can_be_held
 @pytest.mark.parametrize("close_wait", [5.0, 0.02])
 def test_who_is_still_being_looked_at_by_a_virus_scanner_counts_as_a_writer(
@@ -1125,8 +1143,7 @@ def test_an_interrupt_leaves_the_old_file(
 def test_a_path_that_was_contended_is_hurried_for_a_while(
     path: Path, aim: Target, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_commit, "_contended", {})
-    monkeypatch.setattr(_commit, "_MAX_CONTENDED", 1)
+    monkeypatch.setattr(_commit, "_contended", Lately())
     pushed: list[int] = []
     monkeypatch.setattr(_syscalls, "push_data", pushed.append)
     commit(aim, OLD, digest(OLD))
@@ -1135,15 +1152,22 @@ def test_a_path_that_was_contended_is_hurried_for_a_while(
         commit(aim, NEW, digest(NEW))
     commit(aim, NEW, digest(OLD))
     assert len(pushed) == 1
-    monkeypatch.setattr(_commit, "_CONTENDED_S", 0.0)
-    commit(aim, OLD, digest(NEW))
-    assert len(pushed) == 1
-    other = path.with_name("other")
-    other.write_bytes(OLD)
-    for name in (path, other):
-        with target(name) as t, pytest.raises(Changed):
-            commit(t, NEW, digest(NEW))
-    assert len(_commit._contended) <= 1
+
+
+def test_what_happened_lately_is_remembered_for_a_while_and_of_few() -> None:
+    lately = Lately(seconds=60, most=2)
+    lately.note("a")
+    lately.note("b")
+    assert [lately.at(name) for name in "abc"] == [True, True, False]
+    lately.forget("a")
+    lately.forget("a")
+    assert [lately.at(name) for name in "ab"] == [False, True]
+    lately.note("a")
+    lately.note("c")
+    assert not any(map(lately.at, "abc"))
+    over = Lately(seconds=0)
+    over.note("a")
+    assert not over.at("a")
 
 
 # ---- removing

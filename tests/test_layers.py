@@ -23,7 +23,7 @@ ROWS = [
     ["_shell_commands", "_shell"],
     ["_media_base", "_media_image", "_media_pdf", "_media"],
     ["_rules", "_resolve", "_walk", "_fence", "_workspace"],
-    ["_sums", "_syscalls", "_fd", "_temp", "_inplace", "_commit"],
+    ["_lately", "_sums", "_syscalls", "_fd", "_temp", "_inplace", "_commit"],
     ["_disk"],
     ["_changes", "_shelves", "_store_shelf", "_history", "_rewind"],
     ["results", "_policy"],
