@@ -77,10 +77,13 @@ TEMP_WAIT: Final = 0.01
 """Seconds to wait for a file watcher to close the new file that it looked into."""
 
 LOOK_AFTER: Final = 0.0003
-"""Seconds from the exchange to the last look, where others keep saving the file and the disk takes less.
+"""Seconds from the exchange to the last look at least, where others keep saving the file.
 
-Who had found the old file is by then past an interrupt, or the hypervisor's pause, inside its call to open it.
+Whoever had found the old file, and was stopped inside the open call by an interrupt or the hypervisor, is past it then.
 """
+
+LEASE_AGE: Final = 0.5
+"""Seconds for which a lease is trusted. The kernel takes it away after more, from a process that was stopped."""
 
 CLOSE_WAIT: Final = 1.0
 """Seconds to wait for others to close a file that they are saving, while readers of the name wait."""
@@ -176,11 +179,13 @@ class _Old:
         self.fd = fd
         self.status = status
         self.lease: LeaseState = "none"
+        self._until = 0.0
         self._expected = expected
         self._known = known
 
     def take(self, wait: float) -> None:
         self.lease = lease(self.fd, "read", wait)
+        self._until = time.monotonic() + LEASE_AGE
 
     def take_or_fail(self, wait: float) -> None:
         self.take(wait)
@@ -216,7 +221,7 @@ class _Old:
 
     def still_expected(self) -> bool:
         """Whether it holds the expected bytes now that it has lost its name, after any who were writing to it."""
-        if self.undisturbed():
+        if self.undisturbed() and time.monotonic() < self._until:
             return True
         self.settle()
         return self.unchanged()
@@ -286,12 +291,12 @@ def _refuse_open(target: Target, old: _Old, wait: float) -> None:
     if old.lease == "in_use":
         _kept_open.note(target.path)
         raise _OpenElsewhere("another program has it open for writing")
-    _kept_open.forget(target.path)  # only a save that took long: in place, the next one could be hit in its middle
+    # Nobody keeps it open: only a save had taken long. Written in place, the next one could be overwritten under way.
+    _kept_open.forget(target.path)
 
 
 def _swap(temp: Temp, old: _Old, *, hurry: bool) -> None:
     """Exchange, and make sure that what came out is what was to be replaced; else undo, and raise `Changed`."""
-    began = time.monotonic()
     try:
         exchanged = temp.exchange()
         if not exchanged:
@@ -304,6 +309,7 @@ def _swap(temp: Temp, old: _Old, *, hurry: bool) -> None:
             why = f"it cannot be replaced ({(error.strerror or '').lower()})"
             raise NotBeside(why) from None
         raise
+    since = time.monotonic()
     how = ("exchange" if exchanged else "replace") + (" with leases" if old.lease == "held" else "")
     if exchanged and not same_file(temp.inside(), old.status):
         old.drop()  # not the one to look after; others may wait for it
@@ -316,13 +322,15 @@ def _swap(temp: Temp, old: _Old, *, hurry: bool) -> None:
             with suppress(*() if exchanged else (OSError,)):  # what has been replaced is gone: no use in failing
                 temp.sync_directory()
             if hurry:
-                time.sleep(max(0.0, LOOK_AFTER - (time.monotonic() - began)))
+                time.sleep(max(0.0, since + LOOK_AFTER - time.monotonic()))
             if old.still_expected():
                 temp.discard()
                 _log.debug("%s: %s", temp.target.path, how)
                 return
         _undo(temp, old)
     except _StillOpen:
+        if not exchanged:  # there is no going back
+            return
         _log.debug("%s: given back to a program that has it open", temp.target.path)
         temp.give_back()
     raise Changed

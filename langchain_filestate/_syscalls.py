@@ -127,6 +127,7 @@ def lease_whole(fd: int, kind: LeaseKind) -> bool:
 
     A lease being broken reads as what it becomes. Who opens the file counts as a writer before the kernel asks security
     modules and watchers of opens (`fanotify(7)`: virus scanners), which can take long, and only then looks for leases:
-    that is seen by whether the lease would be granted once more.
+    they are seen by asking for the lease once more. That also renews one which the kernel took away after
+    `/proc/sys/fs/lease-break-time` seconds, so the answer is worth nothing for a lease as old as that.
     """
     return fcntl.fcntl(fd, _GETLEASE) == _KINDS[kind] and take_lease(fd, kind) == "held"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import secrets
-from operator import attrgetter, itemgetter, methodcaller
 from typing import TYPE_CHECKING, Annotated, Any
 from zlib import crc32
 
@@ -47,9 +46,6 @@ def _remember(memo: dict[str, int], key: str, value: int) -> None:
     memo[key] = value
 
 
-_ID, _CONTENT, _KEYWORDS = map(attrgetter, ("id", "content", "additional_kwargs"))
-_MARK, _SAID = map(itemgetter, (MARK, "text"))
-
 _encoder = json.JSONEncoder(sort_keys=True, default=repr)
 
 _MEDIA = frozenset({"image", "image_url", "input_image", "file", "input_file", "document", "media"})
@@ -89,17 +85,13 @@ class Messages:
         messages = self._messages
         if messages is None:
             return evidence
-        want, found, count = set(evidence) - self._left_out, set[str](), len(messages)
-        where = {name: at for name in want if (at := _places.get(name, count)) < count}  # where it was last time
-        if where and _all_stand(messages, where):
-            found |= where.keys()
-            want -= where.keys()
-        else:
-            for name, at in where.items():
-                if getattr(messages[at], "id", None) == name:
-                    want.discard(name)
-                    if _stands(messages, at):
-                        found.add(name)
+        want, found, count = set(evidence) - self._left_out, set(), len(messages)
+        for name in tuple(want):  # where it was last time
+            at = _places.get(name, count)
+            if at < count and getattr(messages[at], "id", None) == name:
+                want.discard(name)
+                if _stands(messages, at):
+                    found.add(name)
         places: dict[str, int] = {}
         for at in range(count - 1, max(count - _RECENT, 0) - 1, -1):
             if not want:
@@ -239,27 +231,6 @@ def _stands(messages: Sequence[Any], at: int) -> bool:
                 return False
     given = about.get("args")
     return given is None or _call_stands(messages, at, given)
-
-
-def _all_stand(messages: Sequence[Any], where: Mapping[str, int]) -> bool:
-    """True if messages with these ids stand there, and all still say what they said, as far as is seen at a glance.
-
-    As `_stands` for each, but without a line of Python for each: an agent may know of a file from many messages.
-    """
-    there = [*map(messages.__getitem__, where.values())]
-    try:
-        marks = [*map(_MARK, map(_KEYWORDS, there))]
-        contents = [*map(_CONTENT, there)]
-        if (
-            [*map(_ID, there)] != [*where]
-            or {*map(type, contents)} != {str}
-            or [*map(_sums.get, map(_SAID, marks))] != [*map(hash, contents)]
-        ):
-            return False
-        given = [*map(methodcaller("get", "args"), marks)]
-    except (AttributeError, LookupError, TypeError):  # messages in other shapes, or that others have made
-        return False
-    return all(_call_stands(messages, at, args) for at, args in zip(where.values(), given, strict=True) if args)
 
 
 def _call_stands(messages: Sequence[Any], at: int, given: str) -> bool:

@@ -40,3 +40,23 @@ def quick_path() -> Iterator[Path]:
         yield base
     finally:
         shutil.rmtree(base)
+
+
+@pytest.fixture
+def tidy_shell(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LangChain's shell leaves the pipes of its ended process, and the threads that read them, to the collector.
+
+    On a busy machine that would be the one of a later test, which would fail for it.
+    """
+    shell_tool = pytest.importorskip("langchain.agents.middleware.shell_tool")
+    real = shell_tool.ShellSession.stop
+
+    def stop(self: Any, timeout: float) -> None:
+        process, readers = self._process, (self._stdout_thread, self._stderr_thread)
+        real(self, timeout)
+        if process is not None:
+            for pipe, reader in zip((process.stdout, process.stderr), readers, strict=True):
+                reader.join(10)
+                pipe.close()
+
+    monkeypatch.setattr(shell_tool.ShellSession, "stop", stop)

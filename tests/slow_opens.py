@@ -69,10 +69,12 @@ def _watch(path: Path) -> int:
     """
     libc = ctypes.CDLL(None, use_errno=True)
     fd = int(libc.fanotify_init(_CLASS_CONTENT | _CLOSE_ON_EXEC, os.O_RDONLY))
-    if fd < 0 or libc.fanotify_mark(fd, _MARK_ADD, ctypes.c_uint64(_OPEN_PERM), _HERE, os.fsencode(path)) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-    return fd
+    if fd >= 0:
+        if libc.fanotify_mark(fd, _MARK_ADD, ctypes.c_uint64(_OPEN_PERM), _HERE, os.fsencode(path)) == 0:
+            return fd
+        os.close(fd)
+    number = ctypes.get_errno()
+    raise OSError(number, os.strerror(number))
 
 
 def _available() -> bool:

@@ -385,7 +385,7 @@ def test_what_is_shown_is_credited(data: bytes, options: str, first: int, count:
             assert attribute(command, output[: len(output.rstrip("\r\n")) - 1], {"x": lines}) == {}, command
 
 
-@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # its session leaves its pipes to the collector
+@pytest.mark.usefixtures("tidy_shell")
 def test_with_the_shell_of_langchain(tree: Path) -> None:
     shell_tool = pytest.importorskip("langchain.agents.middleware.shell_tool")
     middleware = shell_tool.ShellToolMiddleware(

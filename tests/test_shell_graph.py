@@ -25,8 +25,7 @@ from langchain_filestate import FileHistory, FileStateMiddleware, FileToolkit
 from langchain_filestate.watch import shell_reads
 from tests.scripted import Scripted, Session, State, agent_session, call, code, edit, read, tool_messages, write
 
-# LangChain's shell leaves the pipes of its ended process to the garbage collector.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+pytestmark = pytest.mark.usefixtures("tidy_shell")
 
 TEXT = "".join(f"line {i}\n" for i in range(1, 21))
 
