@@ -10,7 +10,7 @@ from langgraph.errors import GraphBubbleUp
 
 from langchain_filestate._call import Call
 from langchain_filestate._records import State, merge_records
-from langchain_filestate._running import SCRATCHPAD, in_graph
+from langchain_filestate._running import SCRATCHPAD, in_graph, run_of
 from langchain_filestate.errors import WiringError
 from langchain_filestate.state import LEFT_OUT, Messages, channel_of, new_id, value_of
 
@@ -52,6 +52,8 @@ class Caller:
     """
 
     def __init__(self, editor: Editor, agent: str | None) -> None:
+        if agent is not None and not isinstance(agent, str):
+            raise WiringError(f"agent takes a name, not {agent!r}.")
         self.editor, self.agent = editor, agent
         self.records: State = {}
         self._lock = threading.Lock()
@@ -93,8 +95,7 @@ class Caller:
                 "or add FileStateMiddleware (or FileToolsMiddleware) to create_agent."
             )
         config = runtime.config or {}
-        info = runtime.execution_info
-        thread_id, checkpoint_id = (info.thread_id, info.checkpoint_id) if info is not None else (None, None)
+        thread_id, checkpoint_id = run_of(runtime)
         return Call(
             tool,
             self.agent_of(config),
@@ -109,7 +110,7 @@ class Caller:
             place=spot.place(runtime),
             earlier=spot.earlier,
             changed=spot.changed,
-            ask=self._asker(call_id, config, info),
+            ask=self._asker(call_id, config, runtime.execution_info),
             emit=runtime.stream_writer,
             gives_way=self.editor.gives_way,
             reraise=(GraphBubbleUp,),

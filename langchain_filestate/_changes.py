@@ -182,14 +182,19 @@ def standing(marks: Sequence[M], end: str | None) -> list[M] | None:
     return _follow(marks, end, None, whole=True)
 
 
-def change_id(thread_id: str | None, message_id: str | None, tool_call_id: str | None) -> str:
+def thread_name(thread_id: object) -> str | None:
+    """A thread's id as the history has it: LangGraph takes ids of any type, and its snapshots have them as strings."""
+    return None if thread_id is None else str(thread_id)
+
+
+def change_id(thread_id: object, message_id: str | None, tool_call_id: str | None) -> str:
     """The name of a call by which it finds itself when it runs again.
 
     From the thread, the assistant's message and the call: a time travel forks to a new task id, so that will not do;
     and some providers name every call of theirs "call_0", so the call id alone will not do.
 
     Args:
-        thread_id: LangGraph thread; None if there is none.
+        thread_id: LangGraph thread, of any type; None if there is none.
         message_id: Id of the assistant's message; None outside a graph: then nothing is a replay and the id is new.
         tool_call_id: Id of the call; None as for `message_id`.
 
@@ -198,7 +203,7 @@ def change_id(thread_id: str | None, message_id: str | None, tool_call_id: str |
     """
     if message_id is None or tool_call_id is None:
         return uuid.uuid4().hex
-    return label(json.dumps([thread_id, message_id, tool_call_id]))
+    return label(json.dumps([thread_name(thread_id), message_id, tool_call_id]))
 
 
 def label(text: str) -> str:

@@ -21,6 +21,7 @@ from langchain_filestate._outcomes import (
     Ready,
     answer_of,
     answered,
+    changed_texts,
     event_of,
     outcome_of,
     refusal,
@@ -90,6 +91,9 @@ class Editor:
                 return self._change(call, op, location)
             return self._pass_on(call, _reading.read(call, op, location, self), written=False)
         except Refused as refused:
+            if call.changed:
+                told, _ = _outside.edited_call(call.changed, by_user=False)
+                refused.message = f"{refused.message} {told}"
             return refusal(refused, path)
         except OSError as error:
             # What the modules below know by name they have refused by name; this is a disk or a mount that fails.
@@ -180,8 +184,13 @@ class Editor:
         changed = op if answer.args is None else op.with_args(answer.args)
         if changed == op:
             return op, plan
-        plan = self._plan(call, changed, before, known, stale=stale)
-        self._before_write(call, before, plan)
+        try:
+            plan = self._plan(call, changed, before, known, stale=stale)
+            self._before_write(call, before, plan)
+        except Refused as refused:
+            told, _ = _outside.edited_call(changed_texts(op, changed), by_user=True)
+            refused.message = f"{refused.message} {told}"
+            raise
         return changed, plan
 
     def _before_write(self, call: Call, before: Before, plan: Plan) -> None:

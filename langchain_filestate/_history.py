@@ -25,7 +25,16 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
-from langchain_filestate._changes import Change, by_seq, change_id, newest_of, next_seq, standing, trace
+from langchain_filestate._changes import (
+    Change,
+    by_seq,
+    change_id,
+    newest_of,
+    next_seq,
+    standing,
+    thread_name,
+    trace,
+)
 from langchain_filestate._shelves import Images, MemoryShelf, Pruned
 from langchain_filestate.errors import WiringError
 
@@ -105,7 +114,7 @@ class FileHistory:
             thread_id: Its thread. The id is enough to find it; a change of another thread is not returned.
         """
         change = self._shelf.find(change_id)
-        if change is not None and thread_id is not None and change.thread_id != thread_id:
+        if change is not None and thread_id is not None and change.thread_id != thread_name(thread_id):
             return None
         self._note_call(change_id, change)
         return None if change is None else replace(change, result=copy.deepcopy(change.result))
@@ -260,6 +269,7 @@ class FileHistory:
             thread_id: Only of this thread; None for all.
             path: Only of this real, absolute path; None for all.
         """
+        thread_id = thread_name(thread_id)
         if path is not None:
             found = self._shelf.load(self._shelf.marks(path))
             return [change for change in found if thread_id is None or change.thread_id == thread_id]
@@ -302,6 +312,7 @@ class FileHistory:
         Returns:
             What went.
         """
+        keep_threads, drop_threads = {*map(str, keep_threads)}, {*map(str, drop_threads)}
         now = time.time_ns()
         oldest = 0 if older_than is None else now - int(older_than.total_seconds() * 1e9)
         gone: list[Change] = []

@@ -21,8 +21,7 @@ What is said stays below 1,000 characters.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections import Counter
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -32,7 +31,7 @@ from langchain_filestate import _mismatch, _slips, _text, _twins
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from langchain_filestate._mismatch import Alignment, Difference
+    from langchain_filestate._mismatch import Alignment
     from langchain_filestate._text import Format
 
 _FILE_LIMIT = 32_000_000
@@ -132,6 +131,11 @@ class _File:
             if self.whole and end and self.body.endswith(end):
                 return len(self.body) - len(end)
         return -1
+
+    def newline(self, offset: int) -> str:
+        """The line end that comes next."""
+        at = self.body.find(b"\n", offset)
+        return "\r\n" if self.body[max(0, at - 1) : at] == b"\r" else "\n"
 
     def text(self, start: int, end: int) -> str:
         """Text between two offsets, with LF."""
@@ -280,15 +284,35 @@ def _nearest(file: _File, wanted: str, new: str) -> tuple[str, tuple[int, ...]] 
     first, last = place.first, place.last
     differences = place.alignment.differences
     if not differences:  # beyond what was walked, or the text has CRLF where the file has both kinds
-        if len(wanted) > _TEXT_LIMIT:
-            said = f"Its first {_TEXT_LIMIT} characters are there, from line {first} on, but not what follows."
-            return said, (first,)
-        return _slips.LINE_ENDINGS.format(line=first), (first,)
+        return _beyond(file, wanted) or (_slips.LINE_ENDINGS.format(line=first), (first,))
     where = f"line {first}" if first == last else f"lines {first}-{last}"
     others = sorted({other.first for other in found[1:4]} - {first})
     also = f" (also similar: line{'s' if len(others) > 1 else ''} {', '.join(map(str, others))})" if others else ""
-    text = f"{hint}The nearest place is {where}{also}: {_clauses(differences)}. The file has there:\n"
+    text = f"{hint}The nearest place is {where}{also}: {_slips.clauses(differences, _CLAUSES)}. The file has there:\n"
     return text + place.quote(), tuple(sorted({first, *others}))
+
+
+def _beyond(file: _File, wanted: str) -> tuple[str, tuple[int, ...]] | None:
+    """What is to be said of a long text that is there at its beginning: where it parts, and how."""
+    at = file.find(wanted[:_TEXT_LIMIT]) if len(wanted) > _TEXT_LIMIT else -1
+    if at < 0:
+        return None
+    there = file.text(at, at + 2 * len(wanted.encode("utf-8", "surrogateescape")))
+    same = bisect_left(range(len(wanted)), True, key=lambda n: not there.startswith(wanted[: n + 1]))
+    first = file.line(at)
+    said = f"Its first {same} characters are there, from line {first} on, but not what follows"
+    start = wanted.rfind("\n", 0, same - 1) + 1  # the line in which they part, or before it, and what follows
+    begin = at + len(wanted[:start].replace("\n", file.newline(at)).encode("utf-8", "surrogateescape"))
+    old = wanted[start : start + _TEXT_LIMIT]
+    region, offset = file.region(begin - _MARGIN, begin + len(old.encode("utf-8", "surrogateescape")) + _MARGIN)
+    skipped = len(file.text(offset, begin))
+    for form in (_ASCII, _OTHER):
+        olds = _mismatch.kept(old, form.keep)
+        if olds and olds[0] < same - start:
+            place = _Place(region, _mismatch.align(old, olds, 0, region, skipped + olds[0], keep=form.keep))
+            clauses = _slips.clauses(place.alignment.differences, _CLAUSES)
+            return f"{said}: {clauses}. The file has there:\n{place.quote()}", (place.first,)
+    return f"{said}.", (first,)
 
 
 def _places(file: _File, old: str) -> list[_Place]:
@@ -371,30 +395,3 @@ def _folded(file: _File, wanted: str) -> tuple[str, tuple[int, ...]] | None:
             quoted = f"{n:>6}\t{_text.show(line[max(0, at - _LINE // 2) :][:_LINE])}"
             return f"The nearest place is line {n}: {clause}. The file has there:\n{quoted}", (n,)
     return None
-
-
-def _clauses(differences: Sequence[Difference]) -> str:
-    """The differences as text; what has a pattern in one clause, of the others the first few."""
-    indents = [difference for difference in differences if difference.kind == "indent"]
-    rest = [difference for difference in differences if difference.kind != "indent"]
-    said: list[str] = []
-    if len(indents) > 1:
-        more = {b.file.removesuffix(b.old) if b.file.endswith(b.old) else None for b in indents}
-        less = {b.old.removesuffix(b.file) if b.old.endswith(b.file) else None for b in indents}
-        shift, side = (more, "more") if more != {None} and len(more) == 1 else (less, "less")
-        span = f"lines {indents[0].line} to {indents[-1].line}"
-        if len(shift) == 1 and None not in shift:
-            by = _mismatch.blanks(next(iter(shift)) or "")
-            said.append(f"{span} are indented by {by} {side} in the file than in old_string")
-        else:
-            said += [difference.clause for difference in indents[:2]]
-            if len(indents) > 2:  # noqa: PLR2004  the two that were said
-                said.append(f"{len(indents) - 2} more lines up to line {indents[-1].line} are indented otherwise too")
-    else:
-        rest = list(differences)
-    said += [difference.clause for difference in rest[:_CLAUSES]]
-    left = Counter(difference.kind for difference in rest[_CLAUSES:])
-    if left:
-        total = sum(left.values())
-        said.append(f"and {total} further difference{'s' if total > 1 else ''} of this kind")
-    return "; ".join(said)

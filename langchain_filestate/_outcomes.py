@@ -97,7 +97,9 @@ def outcome_of(at: Shop, call: Call, ready: Ready, after: str, seq: int, formatt
     before, plan, op = ready.before, ready.plan, ready.op
     out = not all(ready.known.shows(first, last) for first, last in plan.touched())
     notes = plan.notes
-    changed, full = _changed(call, ready), True
+    # The texts that are not what the model gave, by whomever they were changed.
+    changed = {**call.changed, **(changed_texts(ready.given, op) if ready.given is not None else {})}
+    full = True
     if changed:
         told, full = _outside.edited_call(changed, by_user=ready.given is not None)
         notes = (*notes, told)
@@ -123,13 +125,10 @@ def outcome_of(at: Shop, call: Call, ready: Ready, after: str, seq: int, formatt
     return Outcome(" ".join((text, *facts.notes)), result, before.path, record, told=bool(changed) or hooked)
 
 
-def _changed(call: Call, ready: Ready) -> dict[str, Any]:
-    """The texts of the call that are not what the model gave, by whomever they were changed."""
-    changed = dict(call.changed)
-    if ready.given is not None:
-        given = ready.given.args()
-        changed.update((name, value) for name, value in ready.op.args().items() if given.get(name) != value)
-    return changed
+def changed_texts(given: Operation, done: Operation) -> dict[str, Any]:
+    """The arguments in which one operation differs from the one that was given."""
+    before = given.args()
+    return {name: value for name, value in done.args().items() if before.get(name) != value}
 
 
 def _views_after(call: Call, ready: Ready, cells: CellDiff | None) -> tuple[View, ...]:
@@ -234,6 +233,7 @@ def refusal(refused: Refused, path: str) -> Outcome:
         path: Real, absolute path; as given where it could not be resolved.
     """
     shown = _text.show(path)[:300].replace("\0", "\\0")
-    result = FailureResult(file_path=shown, code=refused.code, message=refused.message, lines=refused.lines)
+    message = _text.show(refused.message)  # a hook's words, or a person's
+    result = FailureResult(file_path=shown, code=refused.code, message=message, lines=refused.lines)
     stale = {"digest": refused.digest, "full": refused.full} if isinstance(refused, _outside.Stale) else None
-    return Outcome(refused.message, result, stale=stale)
+    return Outcome(message, result, stale=stale)

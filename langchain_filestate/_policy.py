@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from langchain_filestate._codec import DEFAULT_ENCODINGS, check_encodings
-from langchain_filestate.errors import WiringError
+from langchain_filestate.errors import WiringError, check_bool
 
 if TYPE_CHECKING:
     from langchain_filestate._hunks import StructuredPatch
@@ -49,8 +49,10 @@ class Limits:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            if not getattr(self, field.name) > 0:
-                raise WiringError(f"Limits.{field.name} must be greater than 0.")
+            value, kinds = getattr(self, field.name), (int, float) if field.name == "wait_seconds" else (int,)
+            if isinstance(value, bool) or not isinstance(value, kinds) or not value > 0:
+                number = "number" if float in kinds else "whole number"
+                raise WiringError(f"Limits.{field.name} must be a {number} greater than 0.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,8 @@ class Policy:
             raise WiringError('require_read must be "always", "overwrite" or "never".')
         if self.pdf not in {"text", "file"}:
             raise WiringError('pdf must be "text" or "file".')
+        for name in ("recover_stale", "allow_placeholders"):
+            check_bool(name, getattr(self, name))
         if not isinstance(self.limits, Limits):
             raise WiringError("limits takes Limits(...), with the bounds by name.")
         hooks = {"before_write": self.before_write, "after_write": self.after_write}

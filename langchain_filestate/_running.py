@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langgraph.config import get_config
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
+from langchain_filestate._changes import thread_name
 from langchain_filestate._siblings import Place, file_name
 from langchain_filestate.errors import Refused
 from langchain_filestate.state import value_of
@@ -27,6 +28,12 @@ def running_config() -> Mapping[str, Any] | None:
         return get_config()
     except RuntimeError:  # not inside anything that runs
         return None
+
+
+def run_of(runtime: Any) -> tuple[str | None, str | None]:
+    """Ids of thread and checkpoint of the run that a runtime belongs to; None where there is no such thing."""
+    info = runtime.execution_info
+    return (None, None) if info is None else (thread_name(info.thread_id), info.checkpoint_id)
 
 
 def in_graph() -> bool:
@@ -62,9 +69,7 @@ class Spot:
         """Where the call stands among those of its message, in the run that LangGraph tells of; None without one."""
         if self.message_id is None:
             return None
-        info = runtime.execution_info
-        run = (info.thread_id, info.checkpoint_id) if info is not None else (None, None)
-        return Place((*run, self.message_id), self.index)
+        return Place((*run_of(runtime), self.message_id), self.index)
 
     def earlier_on(self, path: str) -> list[int]:
         """The indexes of earlier calls of the message that may be about the same file, by its name alone."""

@@ -11,10 +11,15 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from langchain_filestate import _mismatch
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
+
+    from langchain_filestate._mismatch import Difference
 
 LINE_ENDINGS = (
     "It is there in line {line}, but with other line endings: old_string has CRLF (\\r\\n) where the file has LF. Give "
@@ -114,3 +119,30 @@ def _escapes(text: str) -> Iterator[tuple[str, str]]:
         shown,
         f"{_THERE}its \\x escapes stand for bytes that are no text and cannot be matched. Choose text beside them.",
     )
+
+
+def clauses(differences: Sequence[Difference], most: int) -> str:
+    """The differences as text; what has a pattern in one clause, of the others the first `most`."""
+    indents = [difference for difference in differences if difference.kind == "indent"]
+    rest = [difference for difference in differences if difference.kind != "indent"]
+    said: list[str] = []
+    if len(indents) > 1:
+        more = {b.file.removesuffix(b.old) if b.file.endswith(b.old) else None for b in indents}
+        less = {b.old.removesuffix(b.file) if b.old.endswith(b.file) else None for b in indents}
+        shift, side = (more, "more") if more != {None} and len(more) == 1 else (less, "less")
+        span = f"lines {indents[0].line} to {indents[-1].line}"
+        if len(shift) == 1 and None not in shift:
+            by = _mismatch.blanks(next(iter(shift)) or "")
+            said.append(f"{span} are indented by {by} {side} in the file than in old_string")
+        else:
+            said += [difference.clause for difference in indents[:2]]
+            if len(indents) > 2:  # noqa: PLR2004  the two that were said
+                said.append(f"{len(indents) - 2} more lines up to line {indents[-1].line} are indented otherwise too")
+    else:
+        rest = list(differences)
+    said += [difference.clause for difference in rest[:most]]
+    left = Counter(difference.kind for difference in rest[most:])
+    if left:
+        total = sum(left.values())
+        said.append(f"and {total} further difference{'s' if total > 1 else ''} of this kind")
+    return "; ".join(said)

@@ -30,7 +30,7 @@ from langchain_filestate._fence import Fence
 from langchain_filestate._resolve import below, of_the_kernel
 from langchain_filestate._rules import alike, brief, escaped, fold, plain, similar
 from langchain_filestate._walk import NO_DESCRIPTOR, enter, entries, refuse_error, refuse_parent, unmake
-from langchain_filestate.errors import Refused, WiringError
+from langchain_filestate.errors import Refused, WiringError, check_bool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -114,6 +114,7 @@ class Workspace:
         if isinstance(extra_roots, str | os.PathLike):
             raise WiringError(f"extra_roots takes a list of directories: write extra_roots=[{str(extra_roots)!r}].")
         self._fence = Fence((root, *extra_roots), deny=deny, read_only=read_only)
+        check_bool("virtual", virtual)
         self._virtual = virtual
         self.roots: tuple[str, ...] = tuple(self._fence.roots)
         self.root = Path(self.roots[0])

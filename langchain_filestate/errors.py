@@ -69,3 +69,9 @@ class Refused(Exception):  # noqa: N818  a refusal is an answer, not an error of
 
 class WiringError(RuntimeError):
     """The graph or the toolkit is put together wrongly; the text names the fix. Never caught by the tools."""
+
+
+def check_bool(name: str, value: object) -> None:
+    """Raise a `WiringError` for what is no bool: a text such as "no" would count as True."""
+    if not isinstance(value, bool):
+        raise WiringError(f"{name} takes True or False, not {value!r}.")

@@ -7,6 +7,7 @@ model did not hold. Put it last in the list, so that it is the innermost and see
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired
 
@@ -26,12 +27,13 @@ from langgraph.types import Command
 from langchain_filestate import _deepagents, watch
 from langchain_filestate._giveway import without_old_media
 from langchain_filestate._records import evidence_in
+from langchain_filestate.errors import WiringError
 from langchain_filestate.state import CHANNEL, LEFT_OUT, FileState, channel_of, mark, new_id
 from langchain_filestate.tools import FileToolkit
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Awaitable, Callable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterator
 
 
 class ToolsState(AgentState[Any], FileState):
@@ -123,6 +125,8 @@ class FileStateMiddleware(FileToolsMiddleware):
         **options: Any,
     ) -> None:
         super().__init__(root, **options)
+        if shell_tools is not None and not isinstance(shell_tools, Mapping):
+            raise WiringError('shell_tools takes the name of each tool and of its argument: {"shell": "command"}.')
         self.toolkit.editor.gives_way = True
         self._shell_tools = {"shell": "command", "execute": "command"} if shell_tools is None else dict(shell_tools)
 

@@ -17,6 +17,7 @@ from pydantic import PrivateAttr
 
 from langchain_filestate import _arguments, _operations
 from langchain_filestate._arguments import Arguments  # noqa: TC001  pydantic asks for it
+from langchain_filestate._changes import thread_name
 from langchain_filestate._codec import DEFAULT_ENCODINGS
 from langchain_filestate._lean import LeanTool, Update
 from langchain_filestate._policy import AfterWrite, Approve, BeforeWrite, Limits, Pdf, Policy, RequireRead
@@ -317,8 +318,7 @@ class FileToolkit(BaseToolkit):
 
     def running_thread(self) -> str | None:
         """The thread of the run that this is called in; None if there is none."""
-        thread = ((running_config() or {}).get("configurable") or {}).get("thread_id")
-        return None if thread is None else str(thread)
+        return thread_name(((running_config() or {}).get("configurable") or {}).get("thread_id"))
 
     def book(self, agent: str, records: Mapping[str, dict[str, Any]]) -> None:
         """Keep records of calls outside any graph."""

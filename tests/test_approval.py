@@ -172,6 +172,32 @@ def test_an_edited_decision_may_spell_the_file_as_the_question_does(
     assert (tmp_path / "a.txt").read_text() == "0ne\ntw0\n"
 
 
+@pytest.mark.parametrize(
+    ("old", "why"), [("uno", "no_match"), ("o", "ambiguous"), ("", "empty_old_string"), ("one", "no_change")]
+)
+def test_the_model_is_told_what_a_person_changed_when_that_fails(
+    session: Make, tmp_path: Path, old: str, why: str
+) -> None:
+    s = prepared(session, tmp_path)
+    ask(s, edit("a.txt", "one", "1"))
+    (m,) = answer(s, edited("edit_file", file_path="a.txt", old_string=old, new_string="one"))
+    assert code(m) == why
+    assert m.content == m.artifact["message"]
+    told = "The user changed your call before approving it: "
+    assert m.content.count(told) == 1
+    assert m.content.endswith("new_string is now:\none")
+    assert ("old_string is now:\n" in m.content) == (old != "one")
+    assert (tmp_path / "a.txt").read_text() == "one\ntwo\n"
+
+
+def test_what_a_person_says_stands_in_the_message_as_it_comes_back(session: Make, tmp_path: Path) -> None:
+    s = prepared(session, tmp_path)
+    ask(s, edit("a.txt", "one", "1"))
+    (m,) = answer(s, reject("no \ud800, see \udcff"))
+    assert m.content.endswith("They said: no \\ud800, see \\xff")
+    assert m.artifact["message"] == m.content == tool_messages(s.state())[-1].content
+
+
 def test_another_cell_is_another_call(agent: Make, tmp_path: Path) -> None:
     nbformat: Any = pytest.importorskip("nbformat")
 

@@ -641,8 +641,33 @@ def test_a_long_text_is_walked_in_part() -> None:
     old = line * 2000
     data = ("x\n" + line * 1999).encode()
     text, lines = near_miss(data, UTF8, old + "and an end", "x")
-    assert "Its first 20000 characters are there" in text
-    assert lines == (2,)
+    assert f"Its first {1999 * len(line)} characters are there, from line 2 on, but not what follows: " in text
+    assert "the file ends" in text
+    assert lines == (2000,)
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("instead", "told"),
+    [
+        ("line  number 1100", "in line 1101, column 5, the file has 1 space, old_string has 2 spaces"),
+        ("\tline number 1100", "line 1101"),
+        ("Line number 1100", "line 1101"),
+        ("line number 1l00", "from line 1101, column 14, on the file has"),
+        ("», 1100", "line 1101"),
+    ],
+)
+def test_a_long_text_is_compared_where_it_parts(newline: str, instead: str, told: str) -> None:
+    lines = [f"line number {n} of the file, häßlich\n" for n in range(2000)]
+    old = "".join(lines[:1200]).replace("line number 1100", instead)
+    data = "".join(lines).replace("\n", newline).encode()
+    text, where = near_miss(data, UTF8, old, "x")
+    same = next(n for n, (one, other) in enumerate(zip(old, "".join(lines), strict=False)) if one != other)
+    assert text.startswith(f"Its first {same} characters are there, from line 1 on")
+    assert told in text
+    assert "line number 1100 of the file" in text
+    assert where in {(1100,), (1101,)}
+    assert len(text) < 1000
 
 
 def test_a_very_large_file_is_looked_at_in_part(monkeypatch: pytest.MonkeyPatch) -> None:

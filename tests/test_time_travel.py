@@ -7,6 +7,7 @@ import os
 import shutil
 import stat
 import tempfile
+import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -463,3 +464,27 @@ TestWalk.settings = settings(
     max_examples=int(os.environ.get("WALKS", "8")), stateful_step_count=10, deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", sorted(SESSIONS))
+@pytest.mark.parametrize("store", [False, True])
+@pytest.mark.parametrize("thread", [7, uuid.UUID(int=7), "7"])
+def test_a_thread_may_have_an_id_of_another_type(kind: str, store: bool, thread: Any, tmp_path: Path) -> None:
+    """LangGraph takes it, and tells it as a string in its snapshots."""
+    (tmp_path / "a.txt").write_text("one\n")
+    history = FileHistory(InMemoryStore() if store else None)
+    session = SESSIONS[kind](tmp_path, thread=thread, history=history)
+    (_, done) = session.say(read("a.txt"), edit("a.txt", "one", "two"))
+    assert done.status == "success"
+    here = str(tmp_path / "a.txt")
+    changes = history.changes(thread, here)
+    assert [change.thread_id for change in changes] == [str(thread)]
+    assert history.changes(thread)[-1:] == history.changes(str(thread))[-1:] == changes
+    assert history.find(changes[0].id, thread) == changes[0]
+    first = list(session.graph.get_state_history(session.config))[-1]
+    report = session.toolkit.rewind(first)
+    assert [entry.file_path for entry in report.restored] == [here]
+    assert (tmp_path / "a.txt").read_text() == "one\n"
+    assert history.prune(keep_threads=[thread], drop_threads=[thread]).changes == 0
+    history.prune(drop_threads=[thread])
+    assert history.changes(thread) == []

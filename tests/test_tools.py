@@ -405,12 +405,34 @@ class _AsyncHook:
         {"approve": _async_hook},
         {"approve": "yes"},
         {"approve": None},
+        {"agent": 5},
+        {"recover_stale": "no"},
+        {"allow_placeholders": "no"},
+        {"virtual": "yes"},
     ],
     ids=str,
 )
 def test_wiring_mistakes_raise_at_once(tmp_path: Path, options: dict[str, Any]) -> None:
     with pytest.raises(WiringError):
         FileToolkit(tmp_path, **options)
+
+
+@pytest.mark.parametrize("shell_tools", ["shell", ["shell"], 5])
+def test_a_shell_tool_has_an_argument(tmp_path: Path, shell_tools: Any) -> None:
+    with pytest.raises(WiringError, match="argument"):
+        FileStateMiddleware(tmp_path, shell_tools=shell_tools)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("max_lines", 0), ("max_lines", True), ("max_lines", "5"), ("max_lines", None), ("max_chars", 1.5),
+        ("max_file_bytes", -1), ("wait_seconds", "x"), ("wait_seconds", 0), ("wait_seconds", float("nan")),
+    ],
+)  # fmt: skip
+def test_a_bound_is_a_number_above_zero(name: str, value: Any) -> None:
+    with pytest.raises(WiringError, match=rf"Limits.{name} must be a (whole )?number greater than 0\."):
+        Limits(**{name: value})
 
 
 @pytest.mark.parametrize(
