@@ -6,12 +6,13 @@ All of it is made after the commit, so that little happens between the snapshot 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from langchain_filestate import _outside, _patch, _records, _text
 from langchain_filestate._call import Outcome
 from langchain_filestate._kind import is_notebook
-from langchain_filestate._plan import Facts, cell_changes, cells_in
+from langchain_filestate._plan import Facts, cell_changes, cell_text, cells_in
 from langchain_filestate._planning import Edit, Write
 from langchain_filestate._records import Record, View
 from langchain_filestate.errors import Refused
@@ -88,8 +89,13 @@ def stands(at: Shop, call: Call, op: Operation, before: Before, plan: Plan, know
             return not stale  # a call of this very message has changed it
         number = number and place
     if number and at.policy.require_read == "always":
-        _outside.check_cell(known, number, plan.fields["cell_id"])
+        size = partial(_size_of_cell, data, plan)
+        _outside.check_cell(known, number, plan.fields["cell_id"], size, at.policy.limits.max_chars)
     return True
+
+
+def _size_of_cell(data: bytes, plan: Plan) -> int:
+    return len(cell_text(data, plan.touched()[0][0]))
 
 
 def outcome_of(at: Shop, call: Call, ready: Ready, after: str, seq: int, formatted: Formatted | None = None) -> Outcome:

@@ -15,7 +15,7 @@ from langchain_filestate._records import covers
 from langchain_filestate.errors import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from langchain_filestate._call import Call
     from langchain_filestate._history import Change, FileHistory
@@ -205,17 +205,25 @@ def check_overwrite(known: Known, coming: Collection[str]) -> None:
     )
 
 
-def check_cell(known: Known, number: int, name: str) -> None:
+def check_cell(known: Known, number: int, name: str, size: Callable[[], int], most: int) -> None:
     """Refuse to replace or delete a cell that the agent does not have before it: nothing of it is in the call.
 
     Args:
         known: What the agent knows of the bytes that it read.
         number: The cell in these, from 1.
         name: What it is called.
+        size: Counts its characters.
+        most: Characters that one read shows.
     """
     record = known.record
     if record is None or known.shows(number, number):
         return
+    if (characters := size()) > most:
+        raise Refused(
+            f"Cell {name} has {characters} characters, more than the {most} that one read shows, so it can be neither "
+            'replaced nor deleted. Insert a new cell beside it (edit_mode="insert"), or ask the user to change it.',
+            code="partially_read",
+        )
     if covers(record.views, number, number):
         raise Refused(
             f"The text of cell {name} is not in your context. Read it before you replace or delete it "

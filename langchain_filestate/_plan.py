@@ -159,6 +159,13 @@ def cells_in(path: str, data: bytes | Spliced) -> int | None:
         return None
 
 
+def cell_text(data: bytes, number: int) -> str:
+    """The source of a cell of a notebook; cells count from 1."""
+    from langchain_filestate import _notebook  # noqa: PLC0415  few files are one
+
+    return _notebook.parse(data).cells[number - 1].source
+
+
 def cell_changes(path: str, old: bytes | None, new: bytes | None) -> CellDiff | None:
     """What became of the cells of a notebook; None if one of the two is none, or is not known."""
     if not is_notebook(path):

@@ -133,7 +133,11 @@ def test_only_cells_that_were_shown_whole_are_replaced(session: Make, tmp_path: 
     out = s.say([cell(path, "intro", "x"), cell(path, "end", mode="delete"), cell(path, "code-3", "x")])
     assert [code(m) for m in out] == ["partially_read"] * 3
     assert "(offset=1, limit=1)" in out[0].content
-    assert "code-3 in full" in out[2].content
+    size = len("\n".join(f"line_{n} = {n}" for n in range(60)))
+    assert f"Cell code-3 has {size} characters, more than the 300 that one read shows" in out[2].content
+    assert s.one(cell(path, "code-3", "# beside it", "insert")).status == "success"  # as the text says
+    path.write_bytes(was)
+    s.say(read(path, offset=2, limit=1), read(path, offset=5))
     assert path.read_bytes() == was
     assert s.one(cell(path, "end", "after the end", "insert")).status == "success"  # nothing is lost by that
     assert s.one(cell(path, "code-1", "a = 2")).status == "success"
