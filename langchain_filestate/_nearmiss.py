@@ -264,7 +264,8 @@ class _Place:
 def _nearest(file: _File, wanted: str, new: str) -> tuple[str, tuple[int, ...]] | None:
     """What is to be said of the new text, if it stands there, or of the place that is most like the text."""
     bare = _slips.without_gutter(wanted)
-    found = _places(file, (wanted if bare is None else bare)[:_TEXT_LIMIT])
+    text = wanted if bare is None else bare
+    found = _places(file, text[:_TEXT_LIMIT])
     place = found[0] if found else None
     hint = ""
     if place and bare is not None and not _slips.has_gutter(place.line(place.first)):
@@ -284,12 +285,13 @@ def _nearest(file: _File, wanted: str, new: str) -> tuple[str, tuple[int, ...]] 
     first, last = place.first, place.last
     differences = place.alignment.differences
     if not differences:  # beyond what was walked, or the text has CRLF where the file has both kinds
-        return _beyond(file, wanted) or (_slips.LINE_ENDINGS.format(line=first), (first,))
+        said, lines = _beyond(file, text) or (_slips.LINE_ENDINGS.format(line=first), (first,))
+        return hint + said, lines
     where = f"line {first}" if first == last else f"lines {first}-{last}"
     others = sorted({other.first for other in found[1:4]} - {first})
     also = f" (also similar: line{'s' if len(others) > 1 else ''} {', '.join(map(str, others))})" if others else ""
-    text = f"{hint}The nearest place is {where}{also}: {_slips.clauses(differences, _CLAUSES)}. The file has there:\n"
-    return text + place.quote(), tuple(sorted({first, *others}))
+    said = f"{hint}The nearest place is {where}{also}: {_slips.clauses(differences, _CLAUSES)}. The file has there:\n"
+    return said + place.quote(), tuple(sorted({first, *others}))
 
 
 def _beyond(file: _File, wanted: str) -> tuple[str, tuple[int, ...]] | None:
@@ -301,7 +303,8 @@ def _beyond(file: _File, wanted: str) -> tuple[str, tuple[int, ...]] | None:
     same = bisect_left(range(len(wanted)), True, key=lambda n: not there.startswith(wanted[: n + 1]))
     first = file.line(at)
     said = f"Its first {same} characters are there, from line {first} on, but not what follows"
-    start = wanted.rfind("\n", 0, same - 1) + 1  # the line in which they part, or before it, and what follows
+    # The line in which they part, or before it, and what follows; of a long line a part.
+    start = max(wanted.rfind("\n", 0, same - 1) + 1, same - _MARGIN)
     begin = at + len(wanted[:start].replace("\n", file.newline(at)).encode("utf-8", "surrogateescape"))
     old = wanted[start : start + _TEXT_LIMIT]
     region, offset = file.region(begin - _MARGIN, begin + len(old.encode("utf-8", "surrogateescape")) + _MARGIN)

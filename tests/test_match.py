@@ -646,6 +646,22 @@ def test_a_long_text_is_walked_in_part() -> None:
     assert lines == (2000,)
 
 
+def test_a_very_long_line_is_compared_where_it_parts() -> None:
+    text, lines = near_miss(("head\n" + "ab " * 20_000 + "tail\n").encode(), UTF8, "ab " * 20_000 + "tall", "x")
+    assert text.startswith("Its first 60002 characters are there, from line 2 on, but not what follows: from line 2, ")
+    assert "column 60003, on the file has `il`" in text
+    assert lines == (2,)
+
+
+def test_a_long_text_that_was_copied_with_its_line_numbers() -> None:
+    lines = [f"line number {n} of the file\n" for n in range(2000)]
+    old = "".join(f"{n:>6}\t{line}" for n, line in enumerate(lines[:1200], 1)).replace("er 1100", "er  1100")
+    text, where = near_miss("".join(lines).encode(), UTF8, old, "x")
+    assert text.startswith(_slips.GUTTER)
+    assert "in line 1101, column 12, the file has 1 space, old_string has 2 spaces" in text
+    assert where == (1101,)
+
+
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
 @pytest.mark.parametrize(
     ("instead", "told"),
