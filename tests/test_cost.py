@@ -608,7 +608,7 @@ def test_the_package_loads_no_extra_and_little_else() -> None:
     assert not tops & (extras | {"pathspec", "unidiff", "deepagents"})
     own = {name.partition(".")[2] for name in new if name.partition(".")[0] == "langchain_filestate"}
     glue = {"_operations", "_past", "state", "_running", "_arguments", "_lean", "_siblings", "tools"}
-    values = {"errors", "_codec", "_hunks", "_records", "results", "_policy"}
+    values = {"errors", "_changes", "_codec", "_hunks", "_records", "results", "_policy"}
     assert own == {"", *glue, *values}
 
 
