@@ -92,8 +92,7 @@ class Editor:
             return self._pass_on(call, _reading.read(call, op, location, self), written=False)
         except Refused as refused:
             if call.changed:
-                told, _ = _outside.edited_call(call.changed, by_user=False)
-                refused.message = f"{refused.message} {told}"
+                _outside.tell_edited(refused, call.changed, by_user=False)
             return refusal(refused, path)
         except OSError as error:
             # What the modules below know by name they have refused by name; this is a disk or a mount that fails.
@@ -188,8 +187,7 @@ class Editor:
             plan = self._plan(call, changed, before, known, stale=stale)
             self._before_write(call, before, plan)
         except Refused as refused:
-            told, _ = _outside.edited_call(changed_texts(op, changed), by_user=True)
-            refused.message = f"{refused.message} {told}"
+            _outside.tell_edited(refused, changed_texts(op, changed), by_user=True)
             raise
         return changed, plan
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_filestate import _patch
+from langchain_filestate._changes import thread_name
 from langchain_filestate.results import (
     EditResult,
     FailureResult,
@@ -116,7 +117,7 @@ def thread_of(value: Any, thread_id: str | None) -> Thread:
         for view in record.get("views", ())
     }
     default = next(iter(channel)) if len(channel) == 1 else "main"
-    return Thread(tuple(messages), agents, None if name is None else str(name), default)
+    return Thread(tuple(messages), agents, thread_name(name), default)
 
 
 # ---- from the messages

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from langchain_filestate import _outside, _patch, _records, _text
 from langchain_filestate._call import Outcome
 from langchain_filestate._kind import is_notebook
-from langchain_filestate._plan import Facts, cell_changes, cell_text, cells_in
+from langchain_filestate._plan import Facts, cell_changes, cell_size, cells_in
 from langchain_filestate._planning import Edit, Write
 from langchain_filestate._records import Record, View
 from langchain_filestate.errors import Refused
@@ -78,7 +78,7 @@ def stands(at: Shop, call: Call, op: Operation, before: Before, plan: Plan, know
     """Say whether a change is still what the agent meant, in a file that changed; raises `Refused` for unseen cells."""
     if isinstance(op, (Edit, Write)):
         return plan.unique or not stale
-    number = next((first for first, _ in plan.touched()), 0)
+    number = here = next((first for first, _ in plan.touched()), 0)
     record, data = known.record, before.data or b""
     given = _records.load(call.state.get(call.agent, {}).get(before.path))
     if not stale and given is not None and given.digest != before.digest:
@@ -89,13 +89,9 @@ def stands(at: Shop, call: Call, op: Operation, before: Before, plan: Plan, know
             return not stale  # a call of this very message has changed it
         number = number and place
     if number and at.policy.require_read == "always":
-        size = partial(_size_of_cell, data, plan)
+        size = partial(cell_size, data, here)
         _outside.check_cell(known, number, plan.fields["cell_id"], size, at.policy.limits.max_chars)
     return True
-
-
-def _size_of_cell(data: bytes, plan: Plan) -> int:
-    return len(cell_text(data, plan.touched()[0][0]))
 
 
 def outcome_of(at: Shop, call: Call, ready: Ready, after: str, seq: int, formatted: Formatted | None = None) -> Outcome:

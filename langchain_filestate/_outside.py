@@ -283,6 +283,12 @@ def edited_call(changed: Mapping[str, Any], *, by_user: bool) -> tuple[str, bool
     return f"{who}: {told}", all(full for _, full in parts.values())
 
 
+def tell_edited(refused: Refused, changed: Mapping[str, Any], *, by_user: bool) -> None:
+    """Add what `edited_call` says of a call to what it is refused with."""
+    told, _ = edited_call(changed, by_user=by_user)
+    refused.message = f"{refused.message} {told}"
+
+
 def _shortened(value: object, most: int = 4000) -> tuple[str, bool]:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return (text, True) if len(text) <= most else (f"{text[:most]} ... ({len(text)} characters in all)", False)

@@ -159,11 +159,11 @@ def cells_in(path: str, data: bytes | Spliced) -> int | None:
         return None
 
 
-def cell_text(data: bytes, number: int) -> str:
-    """The source of a cell of a notebook; cells count from 1."""
+def cell_size(data: bytes, number: int) -> int:
+    """How many characters the source of a cell of a notebook has; cells count from 1."""
     from langchain_filestate import _notebook  # noqa: PLC0415  few files are one
 
-    return _notebook.parse(data).cells[number - 1].source
+    return len(_notebook.parse(data).cells[number - 1].source)
 
 
 def cell_changes(path: str, old: bytes | None, new: bytes | None) -> CellDiff | None:

@@ -27,6 +27,7 @@ from langgraph.types import Command
 from langchain_filestate import _deepagents, watch
 from langchain_filestate._giveway import without_old_media
 from langchain_filestate._records import evidence_in
+from langchain_filestate._running import run_of
 from langchain_filestate.errors import WiringError
 from langchain_filestate.state import CHANNEL, LEFT_OUT, FileState, channel_of, mark, new_id
 from langchain_filestate.tools import FileToolkit
@@ -206,8 +207,7 @@ class FileStateMiddleware(FileToolsMiddleware):
 
     def _record(self, request: ToolCallRequest, before: Mapping[str, watch.Held]) -> None:
         """Put into the history what changed while the command ran, also if it failed."""
-        info = request.runtime.execution_info
-        checkpoint = info.checkpoint_id if info is not None else None
+        _, checkpoint = run_of(request.runtime)
         watch.record_changes(before, self.toolkit, checkpoint_id=checkpoint, tool_call_id=request.tool_call["id"])
 
     def _shown(

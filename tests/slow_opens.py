@@ -9,7 +9,6 @@ import struct
 import sys
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -29,15 +28,7 @@ _EVENT: Final = struct.Struct("IBBHQii")
 _ANSWER: Final = struct.Struct("iI")
 
 
-@dataclass
-class Opens:
-    arrived: threading.Event = field(default_factory=threading.Event)
-    """Another process is inside an open call."""
-    go: threading.Event = field(default_factory=threading.Event)
-    """Let it go on."""
-
-
-def _answer(watch: int, end: int, opens: Opens) -> None:
+def _answer(watch: int, end: int, go: threading.Event) -> None:
     waiting = {watch, end}
     held: list[int] = []
     while True:
@@ -47,9 +38,7 @@ def _answer(watch: int, end: int, opens: Opens) -> None:
             held.append(fd)
             if pid == os.getpid():
                 _allow(watch, held.pop())
-            else:
-                opens.arrived.set()
-        if opens.go.is_set() or end in ready:
+        if go.is_set() or end in ready:
             while held:
                 _allow(watch, held.pop())
         if end in ready:
@@ -91,14 +80,14 @@ opens_can_be_held = pytest.mark.skipif(not _available(), reason="fanotify's ques
 
 
 @contextmanager
-def other_opens_held(path: Path) -> Iterator[Opens]:
-    """While this lasts, other processes that open the file wait inside their open call; this one goes on."""
+def other_opens_held(path: Path) -> Iterator[threading.Event]:
+    """Other processes that open the file wait inside their open call, until the event is set; this one goes on."""
     watch = _watch(path)
-    opens, (end, ending) = Opens(), os.pipe()
-    thread = threading.Thread(target=_answer, args=(watch, end, opens))
+    go, (end, ending) = threading.Event(), os.pipe()
+    thread = threading.Thread(target=_answer, args=(watch, end, go))
     thread.start()
     try:
-        yield opens
+        yield go
     finally:
         os.close(ending)
         thread.join()

@@ -792,8 +792,8 @@ def test_who_is_still_being_looked_at_by_a_virus_scanner_counts_as_a_writer(
     """The kernel looks for leases only after the scanner has answered."""
     monkeypatch.setattr(_commit, "CLOSE_WAIT", close_wait)
     other = Opener(path, "wb", write=THEIRS)
-    with other_opens_held(path) as opens:
-        letting_go = threading.Timer(0.1, opens.go.set)
+    with other_opens_held(path) as go:
+        letting_go = threading.Timer(0.1, go.set)
         letting_go.start()
         with around_exchange(monkeypatch, before=other.start), pytest.raises(Changed):
             commit(aim, NEW, digest(OLD))
@@ -1184,8 +1184,11 @@ def test_an_interrupt_leaves_the_old_file(
         assert moment == "sync_directory" or not entries(path)
 
 
-def test_a_path_that_was_contended_is_hurried(path: Path, aim: Target, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_commit, "_contended", Lately())
+def test_a_path_that_was_contended_is_hurried_for_a_while(
+    path: Path, aim: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contended = Lately(most=1)
+    monkeypatch.setattr(_commit, "_contended", contended)
     pushed: list[int] = []
     monkeypatch.setattr(_syscalls, "push_data", pushed.append)
     commit(aim, OLD, digest(OLD))
@@ -1194,6 +1197,16 @@ def test_a_path_that_was_contended_is_hurried(path: Path, aim: Target, monkeypat
         commit(aim, NEW, digest(NEW))
     commit(aim, NEW, digest(OLD))
     assert len(pushed) == 1
+    monkeypatch.setattr(contended, "_seconds", 0.0)
+    commit(aim, OLD, digest(NEW))
+    assert len(pushed) == 1
+    monkeypatch.setattr(contended, "_seconds", 60.0)
+    other = path.with_name("other")
+    other.write_bytes(OLD)
+    for name in (path, other):
+        with target(name) as t, pytest.raises(Changed):
+            commit(t, NEW, digest(NEW))
+    assert sum(contended.at(str(name)) for name in (path, other)) <= 1
 
 
 def test_what_happened_lately_is_remembered_for_a_while_and_of_few() -> None:
